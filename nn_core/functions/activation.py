@@ -534,7 +534,7 @@ def softplus(x=None, beta=1.0, n_outputs=-1, outputs=None, *surplus, **unknown):
 
     Args:
         x: Input. Shape any.
-        beta: Sharpness of the bend at 0, not 0.
+        beta: Sharpness of the bend at 0; finite, and not 0.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:

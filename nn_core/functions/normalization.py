@@ -452,7 +452,7 @@ def norm_normalization(x=None, p=None, axes=None, eps=1e-12, n_outputs=-1, outpu
 
     Args:
         x: Input. Shape (D_1, ..., D_n).
-        p: Order of the norm. Default: 2.0.
+        p: Order of the norm; finite. Default: 2.0.
         axes: Axes that the norm is taken over; all by default.
         eps: Added to the sum, so that zeros stay zeros.
         n_outputs, outputs: see `nn_core.functions`.

@@ -485,7 +485,7 @@ def fixed_point_quantize(
         sign: Levels are signed: one bit is the sign, max = (2^(n-1) - 1) delta and min = -max. Otherwise max = (2^n -
             1) delta and min = 0.
         n: Number of bits.
-        delta: Distance of two levels.
+        delta: Distance of two levels, positive and finite.
         ste_fine_grained: The gradient is 0 outside of [min, max]; otherwise it passes everywhere.
         n_outputs, outputs: see `nn_core.functions`.
 

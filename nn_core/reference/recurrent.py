@@ -205,9 +205,9 @@ def pack_padded_sequence(
     x = xp.moveaxis(padded_sequence, 0, 1) if batch_first else padded_sequence
     if bool(xp.any(lengths[1:] > lengths[:-1])):
         raise ArgumentError(f"pack_padded_sequence: lengths must not increase, got {lengths.tolist()}")
-    if bool(xp.any((lengths < 0) | (lengths > x.shape[0]))):
+    if bool(xp.any((lengths < 1) | (lengths > x.shape[0]))):  # nothing packed would tell of a sequence without elements
         raise ArgumentError(
-            f"pack_padded_sequence: lengths must be from 0 to the {x.shape[0]} steps, got {lengths.tolist()}"
+            f"pack_padded_sequence: lengths must be from 1 to the {x.shape[0]} steps, got {lengths.tolist()}"
         )
     is_valid = xp.arange(x.shape[0])[:, None] < lengths
     return x[is_valid], xp.sum(is_valid, axis=1)

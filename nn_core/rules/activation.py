@@ -4,9 +4,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from nn_core.errors import ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
+
+
+@shape_rule("SoftPlus")
+def softplus_shape(x: Shape, beta: float) -> tuple[Shape]:
+    """The shape of x."""
+    if not (beta and math.isfinite(beta)):
+        raise ArgumentError(f"beta must be finite and not 0, got {beta}")
+    return (x,)
 
 
 def _elu(F: Any, x: Any, alpha: float) -> Any:

@@ -5,7 +5,7 @@ For ``nn.grad`` the gradient rules compute the statistics anew from x, so that t
 """
 
 from collections.abc import Sequence
-from math import prod
+from math import isfinite, prod
 from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError, ShapeError
@@ -306,6 +306,14 @@ def weight_standardization(F: Any, g: GradientCall) -> Any:
     axes = tuple(axis for axis in range(g.w.ndim) if axis != g.channel_axis)
     standardized, rate = _standardized(F, g.w, axes, g.eps, g.kept("mean", "variance"))
     return _standardized_gradient(F, g.grad, standardized, rate, axes)
+
+
+@shape_rule("NormNormalization")
+def norm_normalization_shape(x: Shape, *, p: float, **_: Any) -> tuple[Shape]:
+    """The shape of x."""
+    if not isfinite(p):
+        raise ArgumentError(f"p must be finite, got {p}")
+    return (x,)
 
 
 @gradient("NormNormalization")

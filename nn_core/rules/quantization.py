@@ -6,7 +6,7 @@ of the quantized weight on to the weight as it is.
 """
 
 from collections.abc import Callable
-from math import prod, sqrt
+from math import inf, prod, sqrt
 from typing import Any
 
 from nn_core.errors import ArgumentError, ShapeError
@@ -185,6 +185,14 @@ def _learnable_gradient(F: Any, g: GradientCall, layer: _Layer) -> tuple[Any, ..
 
 
 # --- Quantizers
+
+
+@shape_rule("FixedPointQuantize")
+def fixed_point_quantize(x: Shape, *, delta: float, **_: Any) -> tuple[Shape]:
+    """The shape of x."""
+    if not 0 < delta < inf:
+        raise ArgumentError(f"delta must be positive and finite, got {delta}")
+    return (x,)
 
 
 @gradient("FixedPointQuantize")

@@ -72,7 +72,7 @@ def pack_padded_sequence(
         The packed sequences.
 
     Raises:
-        ArgumentError: when the lengths increase though `enforce_sorted`.
+        ArgumentError: when the lengths increase though `enforce_sorted`, or one is not from 1 to T.
         ShapeError: when there is not one length for each sequence.
     """
     counts = np.array(lengths.d).astype(np.int64).ravel()
@@ -82,6 +82,9 @@ def pack_padded_sequence(
             f"pack_padded_sequence: lengths must have one number for each sequence of {padded_sequence.shape}, "
             f"got {counts.size}"
         )
+    n_steps = padded_sequence.shape[1 - axis]
+    if bool(((counts < 1) | (counts > n_steps)).any()):
+        raise ArgumentError(f"pack_padded_sequence: lengths must be from 1 to the {n_steps} steps, got {counts.tolist()}")
     packed = PackedSequence()
     if bool((np.diff(counts) > 0).any()):
         if enforce_sorted:
@@ -115,7 +118,7 @@ def pack_sequence(
         The packed sequences.
 
     Raises:
-        ArgumentError: when there is no sequence, or they become longer though `enforce_sorted`.
+        ArgumentError: when there is no sequence, one has no elements, or they become longer though `enforce_sorted`.
         ShapeError: when the elements have different shapes.
 
     Example:

@@ -92,6 +92,8 @@ def multi_head_attention(
     n_source = key.shape[0]
     embed, embed_v = q_weight.shape[1], v_weight.shape[1]
     _check_heads(num_heads, embed, embed_v)
+    if not 0 <= dropout < 1:
+        raise ArgumentError(f"multi_head_attention: dropout must be in [0, 1), got {dropout!r}")
     _check_entries(attn_bias_k, attn_bias_v)
 
     q = mul_scalar(affine(query, q_weight, q_bias, base_axis=2), (embed // num_heads) ** -0.5)

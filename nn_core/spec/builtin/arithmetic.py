@@ -1203,6 +1203,7 @@ CLIP_GRAD_BY_NORM = FunctionSpec(
             type="float",
             doc="Euclidean norm that the gradient gets.",
             default=1.0,
+            minimum=0,
             shown_as_none=True,
         ),
         ArgSpec(

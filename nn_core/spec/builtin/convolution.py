@@ -500,8 +500,10 @@ FUSED_CONVOLUTION = FunctionSpec(
             type="float",
             doc="How much of the running statistics a step keeps.",
             default=0.9,
+            minimum=0,
+            maximum=1,
         ),
-        ArgSpec(name="eps", type="float", doc="Added to the variance.", default=1e-05),
+        ArgSpec(name="eps", type="float", doc="Added to the variance.", default=1e-05, minimum=0),
         ArgSpec(
             name="batch_stat",
             type="bool",

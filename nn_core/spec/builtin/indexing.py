@@ -631,6 +631,8 @@ ONNX_NON_MAX_SUPPRESSION = FunctionSpec(
             type="float",
             doc="Boxes overlap if their intersection over union is larger.",
             default=0.0,
+            minimum=0,
+            maximum=1,
             shown_as_none=True,
         ),
         ArgSpec(

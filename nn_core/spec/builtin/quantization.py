@@ -582,7 +582,7 @@ FIXED_POINT_QUANTIZE = FunctionSpec(
             default=True,
         ),
         ArgSpec(name="n", type="int", doc="Number of bits.", default=8, minimum=1, maximum=64),
-        ArgSpec(name="delta", type="float", doc="Distance of two levels.", default=0.0625),
+        ArgSpec(name="delta", type="float", doc="Distance of two levels, positive and finite.", default=0.0625),
         ArgSpec(
             name="ste_fine_grained",
             type="bool",
@@ -590,7 +590,6 @@ FIXED_POINT_QUANTIZE = FunctionSpec(
             default=True,
         ),
     ),
-    shape="same_as x",
     backward=BackwardSpec(needs=("x",)),
     tags=("pointwise", "inplace_ok", "discontinuous"),
     formula="y = clip(sign(x) floor(|x| / delta + 1/2) delta, min, max)",

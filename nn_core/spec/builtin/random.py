@@ -440,14 +440,28 @@ RANDOM_ERASE = FunctionSpec(
         ),
     ),
     args=(
-        ArgSpec(name="prob", type="float", doc="Chance of each rectangle to be erased.", default=0.5),
+        ArgSpec(
+            name="prob",
+            type="float",
+            doc="Chance of each rectangle to be erased.",
+            default=0.5,
+            minimum=0,
+            maximum=1,
+        ),
         ArgSpec(
             name="area_ratios",
             type="floats",
             doc="Range of the area as a part of the image.",
             default=(0.02, 0.4),
+            minimum=0,
         ),
-        ArgSpec(name="aspect_ratios", type="floats", doc="Range of height by width.", default=(0.3, 3.3333)),
+        ArgSpec(
+            name="aspect_ratios",
+            type="floats",
+            doc="Range of height by width.",
+            default=(0.3, 3.3333),
+            minimum=0,
+        ),
         ArgSpec(
             name="replacements",
             type="floats",
@@ -533,7 +547,13 @@ IMAGE_AUGMENTATION = FunctionSpec(
             default=1.0,
         ),
         ArgSpec(name="max_scale", type="float", doc="Largest scale; its logarithm is uniform.", default=1.0),
-        ArgSpec(name="angle", type="float", doc="Largest turn in either direction in radians.", default=0.0),
+        ArgSpec(
+            name="angle",
+            type="float",
+            doc="Largest turn in either direction in radians.",
+            default=0.0,
+            minimum=0,
+        ),
         ArgSpec(
             name="aspect_ratio",
             type="float",
@@ -545,6 +565,7 @@ IMAGE_AUGMENTATION = FunctionSpec(
             type="float",
             doc="Largest d, the bending of straight lines outwards or inwards.",
             default=0.0,
+            minimum=0,
         ),
         ArgSpec(
             name="flip_lr",
@@ -558,6 +579,7 @@ IMAGE_AUGMENTATION = FunctionSpec(
             type="float",
             doc="A number from [-brightness, brightness) is added.",
             default=0.0,
+            minimum=0,
         ),
         ArgSpec(name="brightness_each", type="bool", doc="Draw it for each channel.", default=False),
         ArgSpec(
@@ -568,6 +590,7 @@ IMAGE_AUGMENTATION = FunctionSpec(
                 "contrast], whose logarithm is uniform."
             ),
             default=1.0,
+            minimum=0,
         ),
         ArgSpec(
             name="contrast_center",
@@ -581,6 +604,7 @@ IMAGE_AUGMENTATION = FunctionSpec(
             type="float",
             doc="Standard deviation of normal noise that is added to each element.",
             default=0.0,
+            minimum=0,
         ),
         ArgSpec(
             name="seed",
@@ -623,7 +647,13 @@ VAT_NOISE = FunctionSpec(
     outputs=(OutputSpec(name="y", doc="Scaled noise.", shape="(N_1, ..., N_b, D_1, ..., D_m)"),),
     args=(
         ArgSpec(name="base_axis", type="axis", doc="First axis of a sample.", default=1),
-        ArgSpec(name="eps", type="float", doc="Length of the result (Euclidean norm of a sample).", default=1.0),
+        ArgSpec(
+            name="eps",
+            type="float",
+            doc="Length of the result (Euclidean norm of a sample).",
+            default=1.0,
+            minimum=0,
+        ),
     ),
     formula="y = eps * x / sqrt(sum(x**2) + 1e-8), summed over each sample",
     notes=(

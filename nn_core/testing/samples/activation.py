@@ -1,5 +1,7 @@
 """Samples of activation functions; the plain element-wise ones have samples already, from their specification."""
 
+import math
+
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import normal, uniform, values
 from nn_core.testing.samples.registry import error, sample
@@ -53,3 +55,6 @@ sample("PReLU", "kinks", values([[0.0, 1.0, -1.0]]), values([0.2, 0.3, 0.4]), sm
 sample("PReLU", "empty", normal(0, 3), uniform(3))
 error("PReLU", "slopes", ShapeError, "x1 must have the shape", normal(2, 3), uniform(2))
 error("PReLU", "axis", ArgumentError, "base_axis must be in", normal(2, 3), uniform(3), base_axis=2)
+
+for _name, _beta in (("zero", 0.0), ("infinite", math.inf), ("not_a_number", math.nan)):
+    error("SoftPlus", _name, ArgumentError, "beta must be finite and not 0", normal(3), beta=_beta)

@@ -1,5 +1,7 @@
 """Samples of normalizations."""
 
+import math
+
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.testing.drawing import Draw, normal, uniform, values
 from nn_core.testing.samples.registry import Settings, convention, error, sample
@@ -27,6 +29,8 @@ for _name in ("BatchNormalization", "FusedBatchNormalization", "SyncBatchNormali
     sample(_name, "running", normal(6, 3, 2), *_statistics(1, 3, 1), batch_stat=False)
     error(_name, "axes", ArgumentError, "axes must name at least one axis", normal(4, 3), *_statistics(1, 3), axes=())
     error(_name, "parameters", ShapeError, "must have shape", normal(4, 3), *_statistics(1, 2))
+    error(_name, "decay", ArgumentError, "decay_rate must be at most 1", normal(4, 3), *_statistics(1, 3), decay_rate=2.0)
+    error(_name, "eps", ArgumentError, "eps must be at least 0", normal(4, 3), *_statistics(1, 3), eps=-1.0)
 sample("BatchNormalization", "only_x", normal(6, 3), no_scale=True, no_bias=True)
 sample("BatchNormalization", "no_beta", normal(6, 3), None, *_statistics(1, 3)[1:], no_bias=True)
 _beta, _gamma, _mean, _variance = _statistics(1, 3)
@@ -122,6 +126,7 @@ sample("NormNormalization", "axis", normal(3, 4), axes=(1,), eps=1e-3)
 sample("NormNormalization", "p", uniform(3, 4, low=0.3, high=2), p=3.0, axes=(0,))
 sample("NormNormalization", "empty", normal(0, 4), axes=(1,))
 error("NormNormalization", "p", ArgumentError, "p must be at least 1", normal(3), p=0.5)
+error("NormNormalization", "infinite", ArgumentError, "p must be finite", normal(3), p=math.inf)
 
 sample("WeightNormalization", "filters", normal(4, 3, 2), uniform(4, **_POSITIVE))
 sample("WeightNormalization", "last", normal(4, 3), uniform(3, **_POSITIVE), dim=-1, eps=1e-3)

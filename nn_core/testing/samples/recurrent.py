@@ -54,6 +54,7 @@ error(
 sample("PackPaddedSequence", "steps_first", normal(4, 3, 2), values([4, 2, 1]))
 sample("PackPaddedSequence", "batch_first", normal(3, 4, 2), values([4, 4, 2]), batch_first=True)
 sample("PackPaddedSequence", "numbers", normal(3, 2), values([3, 2]))
+error("PackPaddedSequence", "empty", ArgumentError, "lengths must be from 1 to", normal(4, 3, 2), values([4, 2, 0]))
 error("PackPaddedSequence", "order", ArgumentError, "lengths must not increase", normal(4, 3, 2), values([1, 2, 4]))
 error(
     "PackPaddedSequence",

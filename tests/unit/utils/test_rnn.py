@@ -75,3 +75,19 @@ def test_packing_leaves_out_the_padding():
 def test_wrong_sequences_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("enforce_sorted", [False, True])
+@pytest.mark.parametrize("lengths", [[3, 0], [2, 4], [2, -1]])
+def test_lengths_that_nothing_packed_could_tell_of_are_refused(lengths, enforce_sorted):
+    """A sequence without elements would be missing after `pad_packed_sequence`."""
+    padded, counts = nn.Variable((3, 2, 1)), nn.Variable.from_numpy_array(np.array(lengths))
+    with pytest.raises(ArgumentError, match="lengths must be from 1 to the 3 steps"):
+        pack_padded_sequence(padded, counts, enforce_sorted=enforce_sorted)
+    with pytest.raises(ArgumentError, match=r"lengths must (be from 1 to the 3 steps|not increase)"):
+        F.pack_padded_sequence(padded, counts)[0].forward()
+
+
+def test_a_sequence_without_elements_is_refused():
+    with pytest.raises(ArgumentError, match="lengths must be from 1 to the 3 steps"):
+        pack_sequence([nn.Variable((3, 1)), nn.Variable((0, 1))])
