@@ -10,6 +10,7 @@ from nn_core.graph.grad import USER_BACKWARD
 from nn_core.graph.grad import register as register
 from nn_core.graph.grad import show_registry as show_registry
 from nn_core.graph.node import Node
+from nn_core.graph.precision import graph_of_rule
 from nn_core.rules.arguments import resolve_args
 from nn_core.rules.registry import GRADIENTS, GradientCall, GradientRule
 from nn_core.spec.model import FunctionSpec
@@ -87,7 +88,7 @@ def _backward_function(spec: FunctionSpec, rule: GradientRule) -> BackwardFuncti
         results = [_or_shape(value, shape) for value, shape in zip(outputs, output_shapes, strict=True)]
         wanted = [value is not None for value in values]
         call = GradientCall(spec, values, [*results, *_aux_outputs(spec, outputs)], grad_inputs, args, wanted)
-        gradients = rule(_F, call)
+        gradients = graph_of_rule(_F, rule, spec, call)
         if not isinstance(gradients, (tuple, list)):
             return gradients
         found = [gradient for gradient, given in zip(gradients, wanted, strict=True) if given]

@@ -14,6 +14,7 @@ from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import GraphFunctions
 from nn_core.graph.derive import Derivation
 from nn_core.graph.node import Node, Storage, Value, forward_order
+from nn_core.graph.precision import graph_of_rule
 from nn_core.graph.python_function import settings_of
 from nn_core.messages.refusal import door
 from nn_core.rules.registry import GRADIENTS, GradientCall
@@ -259,7 +260,7 @@ def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any
                 f"grad: {name} must have a gradient rule, got none\n"
                 f"  hint: nn_core.backward_functions.register({name!r}, func)"
             )
-        results = rule(_F, GradientCall(node.spec, node.inputs, outputs, grads, node.args, wants))
+        results = graph_of_rule(_F, rule, node.spec, GradientCall(node.spec, node.inputs, outputs, grads, node.args, wants))
     if not isinstance(results, (tuple, list)):
         results = (results,)
     return [_as_variable(result, value) for result, value in zip(results, node.inputs, strict=True)]

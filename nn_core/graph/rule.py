@@ -1,7 +1,7 @@
 """Gradient rules on raw arrays: what serves ``backward()`` where a backend has no fused kernel."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,16 @@ from nn_core.errors import GraphError
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.failure import add_note
+from nn_core.graph.precision import NARROW, wide_context, widens
+from nn_core.graph.run import fetch_raw
 from nn_core.rules.registry import GradientCall, GradientRule
 from nn_core.typing import Array, Shape
 
-#: Dtypes that hold too few digits of a mean: what was kept in them is computed anew.
-_NARROW: Final = ("float16", "bfloat16")
-
 
 def keeps_precisely(kernel: PreparedKernel) -> bool:
-    """Whether the gradient of a call may compute from its aux outputs."""
+    """Whether the gradient of a call may compute from its aux outputs: half precision holds too few digits of a mean."""
     n_aux = sum(entry.aux for entry in kernel.spec.outputs)
-    return not any(dtype in _NARROW for dtype in kernel.output_dtypes[len(kernel.output_dtypes) - n_aux :])
+    return not any(dtype in NARROW for dtype in kernel.output_dtypes[len(kernel.output_dtypes) - n_aux :])
 
 
 class RuleRunner:
@@ -42,8 +41,10 @@ class RuleRunner:
         "_n_visible",
         "_rule",
         "_shapes",
+        "_space",
         "_spec_args",
         "_wanted",
+        "_widens",
     )
 
     def __init__(
@@ -55,7 +56,10 @@ class RuleRunner:
             raise GraphError(f"{spec.api}: the gradient must have a rule, got none for {spec.name}")
         self._rule: GradientRule = rule
         self._backend = kernel.backend.name
-        self._functions = ArrayFunctions(kernel.context, kernel.space)
+        # in half precision each function of the rule would round its result
+        self._widens = widens(spec, kernel.context)
+        self._space = kernel.space
+        self._functions = ArrayFunctions(wide_context(kernel.context) if self._widens else kernel.context, kernel.space)
         self._n_inputs = len(inputs)
         self._n_outputs = len(outputs)
         self._n_visible = self._n_outputs - sum(entry.aux for entry in spec.outputs)
@@ -74,6 +78,8 @@ class RuleRunner:
         ]
         grads = arrays[n + m : n + m + self._n_visible]
         targets = arrays[n + m + self._n_visible :]
+        if self._widens:
+            values, grads = list(map(self._wide, values)), tuple(map(self._wide, grads))
         call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted, keeps=self._keeps)
         with np.errstate(all="ignore"):  # nan and inf are values like any other
             try:
@@ -94,6 +100,10 @@ class RuleRunner:
                     f"{spec.api}: the gradient of an input must have its shape {target.shape}, got {result.shape}"
                 )
             target[...] = 0 if result is None else result
+
+    def _wide(self, array: Any) -> Any:
+        """`array` in float32 if it is in half precision."""
+        return fetch_raw(array, self._space, "float32") if str(getattr(array, "dtype", "")) in NARROW else array
 
 
 class _ShapeOnly:

@@ -16,7 +16,7 @@ _BFLOAT16 = "bfloat16"
 class ReferenceKernel:
     """A pure function as a kernel: its results are copied into the outputs, new values of `updates` into the inputs.
 
-    bfloat16 inputs are computed in float32, because the functions are written for the dtypes of NumPy.
+    Inputs in half precision are computed in float32: each result is rounded once, and the functions need not know bfloat16.
 
     Args:
         function: See docs/design/0001-operator-contract.md.
@@ -45,7 +45,7 @@ class ReferenceKernel:
         n_inputs = len(call.inputs)
         n_outputs = len(call.outputs)
         updated = _updated_positions(call)
-        widened = [position for position, desc in enumerate(call.inputs) if desc and desc.dtype == _BFLOAT16]
+        widened = [position for position, desc in enumerate(call.inputs) if desc and desc.dtype in ("float16", _BFLOAT16)]
         seeded = call.spec.has("seeded")
         dynamic = call.spec.has("dynamic_shape")
         name = call.spec.api

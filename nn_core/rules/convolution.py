@@ -158,7 +158,7 @@ def _steps(g: GradientCall) -> Steps:
     return Steps(g.pad, g.stride, g.dilation)
 
 
-@gradient("Convolution")
+@gradient("Convolution", rounds_once=True)
 def convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """dx is a deconvolution of dy, dw a convolution of x with dy."""
     dx, dweight = convolution_gradient(
@@ -168,7 +168,7 @@ def convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     return dx, dweight, dbias
 
 
-@gradient("Deconvolution")
+@gradient("Deconvolution", rounds_once=True)
 def deconvolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """dx is a convolution of dy; in dw, x and dy change roles."""
     dx, dweight = deconvolution_gradient(
@@ -178,7 +178,7 @@ def deconvolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     return dx, dweight, dbias
 
 
-@gradient("DepthwiseConvolution")
+@gradient("DepthwiseConvolution", rounds_once=True)
 def depthwise_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """That of a convolution with a group for each channel."""
     weight = _with_channel_axis(F, g.weight)
@@ -192,7 +192,7 @@ def depthwise_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     )
 
 
-@gradient("DepthwiseDeconvolution")
+@gradient("DepthwiseDeconvolution", rounds_once=True)
 def depthwise_deconvolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """That of a deconvolution with a group for each output channel."""
     weight = _with_channel_axis(F, g.weight)

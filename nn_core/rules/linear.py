@@ -34,7 +34,7 @@ def _base_axis_hint(x: Shape, rows: int) -> str:
     return f"\n  hint: base_axis={fitting[0]} would fit" if fitting else ""
 
 
-@gradient("Affine")
+@gradient("Affine", rounds_once=True)
 def affine(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """dx = dy w^T, dw = x^T dy, db = the sum of dy over the rows, with x, dy and w as matrices."""
     n_inputs, *output = g.weight.shape
@@ -67,7 +67,7 @@ def batch_matmul_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bo
     return ((*broadcast_shapes(a[:-2], b[:-2]), n_rows, n_columns),)
 
 
-@gradient("BatchMatmul")
+@gradient("BatchMatmul", rounds_once=True)
 def batch_matmul(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """da = dy b^T and db = a^T dy, transposed where the operand was, summed over stretched axes."""
     a, b, dy = g.a, g.b, g.grad

@@ -1,7 +1,7 @@
 """The two tables that the topic modules of this package fill: shape rules and gradient rules, by function name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from nn_core.errors import ArgumentError
 from nn_core.runtime.registrations import registering
@@ -36,8 +36,17 @@ def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
     return registering(SHAPE_RULES, "shape rule", names)
 
 
-def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
+#: Rules that compute in half precision where their function does.
+ROUND_ONCE: Final[set[str]] = set()
+
+
+def gradient(*names: str, rounds_once: bool = False) -> Callable[[GradientRule], GradientRule]:
     """Register the decorated function as the gradient rule of each function in `names`.
+
+    Args:
+        names: Names of functions.
+        rounds_once: Each gradient is the result of one function, such as a matrix product. In half precision such a rule
+            computes in half precision, as fast as its function; all other rules compute in float32 there.
 
     Raises:
         PluginError: when one of them has a gradient rule.
@@ -48,6 +57,8 @@ def gradient(*names: str) -> Callable[[GradientRule], GradientRule]:
         ... def cube_gradient(F, g):
         ...     return g.grad * 3 * g.x * g.x
     """
+    if rounds_once:
+        ROUND_ONCE.update(names)
     return registering(GRADIENTS, "gradient rule", names)
 
 

@@ -146,7 +146,7 @@ def signed(h, first):
 
 @pytest.mark.parametrize("first", ["sign", "binary", "comparison", "rounding", "pooled", "summed"])
 def test_no_normalization_is_folded_into_a_convolution_before_a_jump(first):
-    """Where the convolution gives the mean, the normalization gives exactly beta, and a sign shows the difference."""
+    """The normalization gives exactly beta where the convolution gives the mean; a sign shows the difference."""
     rng = np.random.default_rng(0)
     x = nn.Variable.from_numpy_array(rng.integers(-1, 2, (2, 3, 5, 5)).astype(np.float32))
     w = nn.Variable.from_numpy_array(rng.integers(-1, 2, (16, 3, 1, 1)).astype(np.float32))
@@ -165,7 +165,8 @@ def test_no_normalization_is_folded_into_a_convolution_before_a_jump(first):
 
 
 def test_what_a_sum_makes_of_a_normalization_may_jump():
-    x, w, v = (nn.Variable.from_numpy_array(np.ones(shape, np.float32)) for shape in ((2, 3, 5, 5), (4, 3, 1, 1), (2, 4, 1, 1)))
+    shapes = (2, 3, 5, 5), (4, 3, 1, 1), (2, 4, 1, 1)
+    x, w, v = (nn.Variable.from_numpy_array(np.ones(shape, np.float32)) for shape in shapes)
     mean, variance = (nn.Variable.from_numpy_array(np.ones((1, 4, 1, 1), np.float32)) for _ in range(2))
     h = F.relu(F.batch_normalization(F.convolution(x, w), None, None, mean, variance, batch_stat=False))
     y = F.sign(F.convolution(h, v))

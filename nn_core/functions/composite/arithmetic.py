@@ -1,14 +1,17 @@
 """Roots and squares, and clipping by bounds that are numbers or arrays."""
 
+from collections.abc import Sequence
 from math import inf
 
 from nn_core.arrays.ndarray import NdArray
+from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError
 from nn_core.functions import arithmetic as operators
 from nn_core.functions import reduction
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
 from nn_core.graph.imperative import one_kind
+from nn_core.graph.precision import NARROW, in_float32
 from nn_core.messages.refusal import door
 from nn_core.variable import Variable
 
@@ -146,11 +149,17 @@ def clip_by_norm(x: Operand, clip_norm: Operand | float, axis: Axes | None = Non
         >>> print(F.clip_by_norm(nn.NdArray.from_numpy_array([3.0, 4.0]), 1).numpy().round(3))
         [0.6 0.8]
     """
-    squares = reduction.sum(operators.pow_scalar(x, 2.0), axes=listed(axis), keep_dims=True)
+    if not isinstance(clip_norm, (Variable, NdArray)) and not clip_norm > 0:
+        raise ArgumentError(f"clip_by_norm: clip_norm must be positive, got {clip_norm!r}")
+    y = _clipped(x, clip_norm, listed(axis))
+    return operators.mul_scalar(y, 1.0) if get_current_context().dtype in NARROW else y  # rounds
+
+
+@in_float32
+def _clipped(x: Operand, clip_norm: Operand | float, axes: Sequence[int] | None) -> Operand:
+    squares = reduction.sum(operators.pow_scalar(x, 2.0), axes=axes, keep_dims=True)
     if isinstance(clip_norm, (Variable, NdArray)):
         limited = operators.maximum2(squares, operators.mul2(clip_norm, clip_norm))
         return operators.mul2(operators.mul2(x, operators.pow_scalar(limited, -0.5)), clip_norm)
-    if not clip_norm > 0:
-        raise ArgumentError(f"clip_by_norm: clip_norm must be positive, got {clip_norm!r}")
     limited = operators.maximum_scalar(squares, clip_norm * clip_norm)
     return operators.mul_scalar(operators.mul2(x, operators.pow_scalar(limited, -0.5)), clip_norm)

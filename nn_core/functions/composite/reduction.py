@@ -10,6 +10,7 @@ from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
+from nn_core.graph.precision import in_float32
 from nn_core.messages.refusal import checked_flag, door
 
 __all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "reduce", "std", "sum", "var"]
@@ -217,6 +218,7 @@ def argmin(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Oper
 
 @follows_shapes
 @one_kind
+@in_float32
 def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
     """Compute the variance over axes.
 
@@ -249,7 +251,8 @@ def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int 
     return y if ddof == 0 else arithmetic.mul_scalar(y, n / (n - ddof))
 
 
-@door
+@one_kind
+@in_float32
 def std(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
     """Compute the standard deviation over axes, the root of the variance.
 
@@ -260,16 +263,20 @@ def std(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int 
         ddof: What is subtracted from the number of elements, as in `var`.
 
     Returns:
-        The standard deviations. Their gradient is infinite or NaN where they are 0.
+        The standard deviations. Their gradient is 0 where they are 0.
 
     Example:
         >>> F.std(nn.NdArray.from_numpy_array([1.0, 5.0])).item()
         2.0
     """
-    return arithmetic.pow_scalar(var(x, axis, keepdims, ddof), 0.5)
+    variance = var(x, axis, keepdims, ddof)
+    is_zero = arithmetic.equal_scalar(variance, 0.0)
+    root = arithmetic.pow_scalar(arithmetic.add2(variance, is_zero), 0.5)  # of 1 for 0, so that no slope is infinite
+    return arithmetic.mul2(root, arithmetic.logical_not(is_zero))
 
 
 @one_kind
+@in_float32
 def logsumexp(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Operand:
     """Compute the logarithm of the sum of exponentials over axes, without overflow.
 

@@ -8,8 +8,10 @@ from nn_core.functions.reduction import mean as mean_operator
 from nn_core.functions.shape import reshape
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import as_one_kind
+from nn_core.graph.precision import in_float32
 
 
+@in_float32
 def statistics_over_others(x: Operand, kept: Sequence[int]) -> tuple[Operand, ...]:
     """Mean and biased variance of x over all axes but `kept`, which are kept with length 1."""
     axes = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]

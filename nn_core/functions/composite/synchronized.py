@@ -14,6 +14,7 @@ from nn_core.functions.composite.statistics import statistics_over_others
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import sum as sum_operator
 from nn_core.graph.imperative import one_kind
+from nn_core.graph.precision import in_float32
 from nn_core.graph.python_function import PythonFunction
 from nn_core.variable import Variable
 
@@ -123,12 +124,17 @@ def sync_batch_normalization(
         raise ArgumentError("sync_batch_normalization: inputs must be Variables for several processes, got an NdArray")
     others = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]
     group_mean = GroupMean(comm, group, x, mean, decay_rate)(sum_operator(x, others, keep_dims=True))
-    centred = sub2(x, group_mean)
-    group_variance = GroupMean(comm, group, x, variance, decay_rate, unbiased=True)(
-        sum_operator(mul2(centred, centred), others, keep_dims=True)
-    )
+    squares = _centred_squares(x, group_mean, others)
+    group_variance = GroupMean(comm, group, x, variance, decay_rate, unbiased=True)(squares)
     y = operators.batch_normalization(x, beta, gamma, group_mean, group_variance, kept, eps=eps, batch_stat=False)
     return (y, group_mean, group_variance) if output_stat else y
+
+
+@in_float32
+def _centred_squares(x: Operand, mean: Operand, axes: Sequence[int]) -> Operand:
+    """The sums of squared distances from the mean."""
+    centred = sub2(x, mean)
+    return sum_operator(mul2(centred, centred), axes, keep_dims=True)
 
 
 class GroupMean(PythonFunction):

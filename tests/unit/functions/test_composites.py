@@ -272,3 +272,30 @@ def test_attention_with_many_weights_equals_the_product_of_all_weights(monkeypat
     assert "Softmax" not in names
     for given, expected in zip(results[1], results[0], strict=True):
         np.testing.assert_allclose(given, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_gradient_of_std_is_zero_where_it_is_zero(backend, axis):
+    """As that of a norm: also from `nn.grad`, and beside a column where it is not zero."""
+    values = np.full((4, 3), 0.1, np.float32)
+    if axis == 0:
+        values[2, 1] = 5.0
+    with nn.context_scope(nn.Context([f"{backend}:float", "reference:float"])):
+        x = nn.Variable.from_numpy_array(values, need_grad=True)
+        y = F.std(x, axis=axis)
+        (dx,) = nn.grad([y], [x])
+        x.grad.zero()
+        y.forward()
+        dx.forward()
+        y.backward(1.0)
+    assert not np.delete(x.g, 1, axis=1).any()
+    assert not np.delete(dx.d, 1, axis=1).any()
+    assert np.isfinite(x.g).all()
+    assert (x.g[:, 1] != 0).all() == (axis == 0)
+    np.testing.assert_allclose(dx.d, x.g, rtol=1e-5)
+
+
+def test_std_of_nothing_is_nan_as_the_variance():
+    assert np.isnan(F.std(nn.NdArray((0,))).item())
+    assert np.isnan(F.var(nn.NdArray((0,))).item())
