@@ -104,11 +104,13 @@ if TYPE_CHECKING:
     from nn_core.network_summary import summary as summary
     from nn_core.numpy_code import numpy_function as numpy_function
     from nn_core.parameter import clear_parameters as clear_parameters
+    from nn_core.parameter import freeze_parameters as freeze_parameters
     from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
     from nn_core.parameter import get_parameters as get_parameters
     from nn_core.parameter import load_parameters as load_parameters
     from nn_core.parameter import parameter_scope as parameter_scope
     from nn_core.parameter import save_parameters as save_parameters
+    from nn_core.parameter import unfreeze_parameters as unfreeze_parameters
     from nn_core.solvers.hooks import set_solver_post_hook as set_solver_post_hook
     from nn_core.solvers.hooks import set_solver_pre_hook as set_solver_pre_hook
     from nn_core.solvers.hooks import unset_solver_post_hook as unset_solver_post_hook
@@ -144,11 +146,13 @@ _LAZY = {
     **dict.fromkeys(
         (
             "clear_parameters",
+            "freeze_parameters",
             "get_current_parameter_scope",
             "get_parameters",
             "load_parameters",
             "parameter_scope",
             "save_parameters",
+            "unfreeze_parameters",
         ),
         "nn_core.parameter",
     ),

@@ -1,9 +1,13 @@
 """The door ``nn_core.parameter``: parameters by name, their scopes, and their files."""
 
+from collections.abc import Mapping
+
 from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph_rewriting import copy_graph, functions_of
 from nn_core.io.parameters import load_parameters as load_parameters
 from nn_core.io.parameters import save_parameters as save_parameters
+from nn_core.messages.refusal import door
+from nn_core.parametric_functions.freezing import freeze, unfreeze
 from nn_core.parametric_functions.scope import clear_parameters as clear_parameters
 from nn_core.parametric_functions.scope import get_current_parameter_scope as get_current_parameter_scope
 from nn_core.parametric_functions.scope import get_parameter as get_parameter
@@ -16,6 +20,7 @@ from nn_core.variable import Variable
 
 __all__ = [
     "clear_parameters",
+    "freeze_parameters",
     "get_current_parameter_scope",
     "get_parameter",
     "get_parameter_or_create",
@@ -26,7 +31,45 @@ __all__ = [
     "pop_parameter",
     "save_parameters",
     "set_parameter",
+    "unfreeze_parameters",
 ]
+
+
+@door
+def freeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
+    """Keep parameters from being trained until ``unfreeze_parameters()``.
+
+    They need no gradient, and stay so when layers that use them are called: a layer asks for parameters to train in each
+    call, which undoes ``parameter.need_grad = False``. Solvers leave them alone, and ``get_parameters()`` leaves them out.
+
+    Args:
+        params: Variables by name, such as those of a module; None: all of the current scope.
+
+    Example:
+        >>> y = PF.affine(nn.Variable((8, 4)), 3, name="first")
+        >>> nn.freeze_parameters()
+        >>> y = PF.affine(PF.affine(nn.Variable((8, 4)), 3, name="first"), 2, name="last")
+        >>> list(nn.get_parameters())
+        ['last/affine/W', 'last/affine/b']
+    """
+    freeze((get_parameters(grad_only=False) if params is None else params).values())
+
+
+@door
+def unfreeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
+    """Let frozen parameters be trained again; others stay as they are.
+
+    Args:
+        params: Variables by name; None: all of the current scope.
+
+    Example:
+        >>> y = PF.affine(nn.Variable((8, 4)), 3)
+        >>> nn.freeze_parameters()
+        >>> nn.unfreeze_parameters()
+        >>> list(nn.get_parameters())
+        ['affine/W', 'affine/b']
+    """
+    unfreeze((get_parameters(grad_only=False) if params is None else params).values())
 
 
 def with_constant_parameters(variable: Variable) -> Variable:

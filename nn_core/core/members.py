@@ -7,7 +7,8 @@ Every one has a path, the name of the attribute followed by positions and keys: 
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.variable import Variable
 
 #: The name of an attribute, and the positions and keys inside it.
 Path: TypeAlias = tuple[str, ...]
@@ -54,3 +55,15 @@ def require_no_set(name: str, value: Any, kinds: tuple[type, ...]) -> None:
             f"Module: modules and parameters must be kept in lists, tuples or dictionaries, which name them, got a set "
             f"in {name}"
         )
+
+
+def take_over(key: str, present: Variable, param: Variable) -> None:
+    """Give the parameter `present`, called `key`, the values of another one.
+
+    Raises:
+        ShapeError: when it has another shape.
+    """
+    if present.shape != param.shape:
+        raise ShapeError(f"set_parameter: {key} must have the shape {present.shape}, got {param.shape}")
+    present.data.copy_from(param.data)
+    present.need_grad = param.need_grad

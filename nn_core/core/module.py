@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from nn_core.core.copies import copied
-from nn_core.core.members import Path, found_in, require_no_set
+from nn_core.core.members import Path, found_in, require_no_set, take_over
 from nn_core.core.tree import tree
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError
 from nn_core.files import PathOrFile
 from nn_core.graph.node import Storage
 from nn_core.io.parameters import LoadReport, load_into, read_parameters, save_parameters
 from nn_core.messages.refusal import door
+from nn_core.parametric_functions.freezing import FROZEN, freeze
 from nn_core.parametric_functions.scope import (
     Scope,
     get_current_parameter_scope,
@@ -32,7 +33,6 @@ from nn_core.variable import Variable
 SUBMODULE_MARK: Final = "@"
 #: Attributes of a module's own, besides those of the program.
 _OWN: Final = frozenset({"_called", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
-
 
 
 class ParamMemo:
@@ -333,7 +333,7 @@ class Module:
             module = modules.get(path)
             present = None if module is None else module._own_parameters(False).get(name)
             if present is not None:
-                _take_over(key, present, param)
+                take_over(key, present, param)
             elif raise_if_missing:
                 what = "a submodule for" if module is None else "the parameter"
                 raise ArgumentError(f"set_parameter: the module must have {what} {key!r}, got none")
@@ -350,15 +350,17 @@ class Module:
             parameter.grad.zero()
 
     def disable_update(self) -> None:
-        """Let no parameter need a gradient until `enable_update`, so that solvers leave them alone."""
+        """Freeze all parameters until `enable_update`; see ``nn_core.freeze_parameters``."""
         self.__dict__["_frozen"] = self.__dict__.get("_frozen", frozenset()) | self.get_parameters(grad_only=True).keys()
-        for parameter in self.get_parameters().values():
-            parameter.need_grad = False
+        freeze(self.get_parameters().values())
 
     def enable_update(self) -> None:
         """Let the parameters that `disable_update` has stopped need gradients again."""
-        for name in self.__dict__.pop("_frozen", frozenset()) & self.get_parameters().keys():
-            self.get_parameters()[name].need_grad = True
+        trained = self.__dict__.pop("_frozen", frozenset())
+        for name, parameter in self.get_parameters().items():
+            FROZEN.pop(parameter, None)
+            if name in trained:
+                parameter.need_grad = True
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -490,10 +492,3 @@ def _split(key: str) -> tuple[str, str]:
     while n_modules < len(parts) and parts[n_modules].startswith(SUBMODULE_MARK):
         n_modules += 1
     return "".join(f"{part}/" for part in parts[:n_modules]), "/".join(parts[n_modules:])
-
-
-def _take_over(key: str, present: Variable, param: Variable) -> None:
-    if present.shape != param.shape:
-        raise ShapeError(f"set_parameter: {key} must have the shape {present.shape}, got {param.shape}")
-    present.data.copy_from(param.data)
-    present.need_grad = param.need_grad

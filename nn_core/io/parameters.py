@@ -16,6 +16,7 @@ from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_e
 from nn_core.logger import logger
 from nn_core.messages.refusal import door
 from nn_core.network_files import HINT
+from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
 from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
@@ -236,7 +237,7 @@ def _take_over(entries: Mapping[str, Entry], found: Mapping[str, Variable | None
             before.append((parameter, np.array(parameter.data.get_data("r")), parameter.need_grad))
             parameter.d = np.asarray(entry.values)
             need_grad = entry.attributes.get("need_grad")
-            if need_grad is not None and parameter.need_grad != bool(need_grad):
+            if need_grad is not None and parameter.need_grad != bool(need_grad) and parameter not in FROZEN:
                 parameter.need_grad = bool(need_grad)
     except BaseException:
         for parameter, values, need_grad in before:

@@ -17,6 +17,7 @@ from nn_core.graph.modes import NO_GRAD
 from nn_core.graph.trace import Trace
 from nn_core.initializer import BaseInitializer
 from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
+from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.repeated import as_used, call_again, remember
 from nn_core.runtime.ambient import MEMO, Ambient, AmbientScope
 from nn_core.runtime.locks import fork_safe
@@ -188,7 +189,7 @@ def get_parameter_or_create(
         name: Name of the parameter; '/' separates scopes.
         shape: Its shape, an integer for one axis; may be left out when `initializer` holds the values.
         initializer: Makes the values from the shape, or holds them; None: zeros.
-        need_grad: Whether the parameter is one to train; an older parameter is changed to it.
+        need_grad: Whether the parameter is one to train; an older parameter is changed to it, unless it is frozen.
         as_need_grad: Whether the returned variable needs a gradient; None: as `need_grad`. Never in ``no_grad()``.
 
     Returns:
@@ -217,6 +218,8 @@ def get_parameter_or_create(
             "  hint: give the function a name of its own, or call nn_core.clear_parameters()"
         )
     if parameter._need_grad is not need_grad and parameter.need_grad != need_grad:
+        if parameter in FROZEN:
+            return parameter._unlinked(False)
         parameter.need_grad = need_grad
     wanted = need_grad if as_need_grad is None else checked_flag("as_need_grad", as_need_grad)
     return parameter._unlinked(wanted and not NO_GRAD.get())
