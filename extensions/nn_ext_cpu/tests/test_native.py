@@ -204,6 +204,10 @@ PRODUCTS = [
     (33, 257, 40),
     (70, 5, 3),
     (90, 100, 110),
+    (193, 321, 97),  # a row more than a block, a column more than a piece
+    (300, 700, 130),
+    (2060, 40, 35),
+    (35, 330, 3100),
     (20, 300, 512),
     (5, 520, 15),
     (5, 0, 3),
@@ -222,7 +226,24 @@ def test_matrix_products(isa: str, two_threads: None, rng: np.random.Generator, 
             np.testing.assert_allclose(y, left.astype(np.float64) @ right, rtol=1e-5, atol=1e-5 * max(k, 1) ** 0.5)
 
 
-@pytest.mark.parametrize(("m", "d", "k"), [(100, 2, 4), (16, 600, 260), (3, 70, 1), (130, 140, 150), (0, 3, 2)])
+@pytest.mark.parametrize(("m", "k", "n"), [(90, 100, 110), (193, 321, 97), (300, 700, 130), (35, 330, 3100)])
+def test_products_of_blocks_have_the_same_bits_on_any_number_of_threads(
+    isa: str, rng: np.random.Generator, m: int, k: int, n: int
+) -> None:
+    a, b = rng.normal(size=(1, m, k)).astype(np.float32), rng.normal(size=(1, k, n)).astype(np.float32)
+    before, results = _native.num_threads(), []
+    for threads in (1, 2, 3):
+        _native.set_num_threads(threads)
+        y = np.full((1, m, n), np.nan, np.float32)
+        run("batch_matmul", a, b, y, transpose_a=False, transpose_b=False)
+        results.append(y.tobytes())
+    _native.set_num_threads(before)
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize(
+    ("m", "d", "k"), [(100, 2, 4), (16, 600, 260), (3, 70, 1), (130, 140, 150), (200, 330, 50), (0, 3, 2)]
+)
 def test_affine_and_its_gradients(isa: str, rng: np.random.Generator, m: int, d: int, k: int) -> None:
     x, w = rng.normal(size=(m, d)).astype(np.float32), rng.normal(size=(d, k)).astype(np.float32)
     b, dy = rng.normal(size=k).astype(np.float32), rng.normal(size=(m, k)).astype(np.float32)

@@ -1,8 +1,8 @@
 #include "support/gemm.hpp"
 
-#include <stdexcept>
 #include <string>
 
+#include "support/blocked_product.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
 #include "support/vector.hpp"
@@ -17,7 +17,7 @@ namespace {
 /// A thread gets at least this many products of elements.
 constexpr int64_t kGrain = 200'000;
 
-/// Shapes for which oneDNN spends more on packing than on products: few rows, short sums, or little work.
+/// Shapes for which copies of the operands take longer than they save: few rows, short sums, or little work.
 bool is_slender(int64_t m, int64_t n, int64_t k) { return m <= 32 || k <= 32 || n <= 16 || m * n * k <= 64 * 64 * 64; }
 
 /// Splits columns or rows of c, whichever are more, between threads.
@@ -74,25 +74,6 @@ bool multiplies_bfloat16() {
   return std::string(vectors().isa) == "avx512";
 }
 
-void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
-          const float* bias) {
-  if (m == 0 || n == 0) return;
-  if (is_slender(m, n, k)) {
-    slender(m, n, k, a, b, accumulate, c, ldc, bias);
-    return;
-  }
-  if (bias != nullptr) {
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = accumulate ? c[i * ldc + j] + bias[j] : bias[j];
-    }
-    accumulate = true;
-  }
-  adopt_num_threads();
-  const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
-                                          a.ld, b.data, b.ld, accumulate ? 1.0f : 0.0f, c, ldc);
-  if (status != dnnl_success) throw std::runtime_error("dnnl_sgemm must succeed, got status " + std::to_string(status));
-}
-
 const char* bfloat16_products() {
   if (!multiplies_bfloat16()) return "float32 copies";
   const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
@@ -108,11 +89,12 @@ const char* bfloat16_products() { return "float32 copies"; }
 
 bool multiplies_bfloat16() { return false; }
 
+#endif
+
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
           const float* bias) {
-  if (m > 0 && n > 0) slender(m, n, k, a, b, accumulate, c, ldc, bias);
+  if (m == 0 || n == 0) return;
+  (is_slender(m, n, k) ? slender : blocked_product)(m, n, k, a, b, accumulate, c, ldc, bias);
 }
-
-#endif
 
 }  // namespace nn_cpu

@@ -17,7 +17,7 @@ struct Matrix {
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
           const float* bias = nullptr);
 
-/// Whether this build has oneDNN; without it all products run on the loops for slender ones.
+/// Whether this build has oneDNN.
 bool has_onednn();
 
 /// Whether oneDNN has primitives for bfloat16 on this machine, and a narrower instruction set was not selected.

@@ -135,6 +135,12 @@ struct VectorTable {
                         float* c, int64_t ldc);
   void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
                       bool accumulate, float* c, int64_t ldc);
+  // blocks of large products, see vector/blocks.cpp
+  int64_t tile_rows, tile_columns;
+  void (*pack_rows)(const float* a, int64_t ld, bool transposed, int64_t rows, int64_t depth, float* to);
+  void (*pack_columns)(const float* b, int64_t ld, bool transposed, int64_t columns, int64_t depth, float* to);
+  void (*block_product)(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool accumulate,
+                        const float* bias, float* c, int64_t ldc);
   void (*transpose)(const float* x, int64_t rows, int64_t columns, int64_t ldx, float* y, int64_t ldy);
   WinogradLoops winograd4, winograd2;  // for tiles of 4 x 4 and of 2 x 2 outputs
   // one axis for neighbouring lanes, see vector/along.cpp

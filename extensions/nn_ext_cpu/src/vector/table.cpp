@@ -29,6 +29,10 @@ void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const fl
              float*, int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
+extern const int64_t kTileRows, kTileColumns;
+void pack_rows(const float*, int64_t, bool, int64_t, int64_t, float*);
+void pack_columns(const float*, int64_t, bool, int64_t, int64_t, float*);
+void block_product(int64_t, int64_t, int64_t, const float*, const float*, bool, const float*, float*, int64_t);
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
 WinogradLoops winograd4();
 WinogradLoops winograd2();
@@ -94,6 +98,11 @@ VectorTable table(const char* isa) {
   table.product = product;
   table.panel_product = panel_product;
   table.dot_product = dot_product;
+  table.tile_rows = kTileRows;
+  table.tile_columns = kTileColumns;
+  table.pack_rows = pack_rows;
+  table.pack_columns = pack_columns;
+  table.block_product = block_product;
   table.transpose = transpose;
   table.winograd4 = winograd4();
   table.winograd2 = winograd2();
