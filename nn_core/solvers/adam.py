@@ -63,7 +63,7 @@ class AdamW(Solver, closed=True):
     """Adam with decoupled weight decay: as Adam, and ``w <- w - alpha / alpha0 * wd * w``.
 
     The decay follows the schedule ``alpha / alpha0`` of the step size, where ``alpha0`` is the one given
-    here, and uses the parameters from before the step.
+    here or, if that is 0, the first other one, and uses the parameters from before the step.
 
     Args:
         alpha: Step size.
@@ -243,7 +243,7 @@ class AdaBound(Solver, closed=True):
         beta2: Part of the mean of squares that is kept.
         eps: Keeps the divisor from zero.
         final_lr: The learning rate in the limit.
-        gamma: How fast the bounds close in.
+        gamma: How fast the bounds close in; greater than 0.
 
     Notes:
         Hyper-parameters of an update kernel: alpha, beta1, beta2, eps, final_lr, gamma, initial alpha, t.
@@ -306,7 +306,7 @@ class AMSBound(Solver, closed=True):
         beta2: Part of the mean of squares that is kept.
         eps: Keeps the divisor from zero.
         final_lr: The learning rate in the limit.
-        gamma: How fast the bounds close in.
+        gamma: How fast the bounds close in; greater than 0.
         bias_correction: Scale the step size as Adam does.
 
     Notes:

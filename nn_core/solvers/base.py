@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
-from nn_core.messages.refusal import described, door, fitted, refuses_rest, require_fit
-from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients
+from nn_core.messages.refusal import checked_flag, described, door, fitted, refuses_rest, require_fit
+from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
-from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, unknown_number
+from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, first_rate, unknown_number
 from nn_core.solvers.states import Slot, SolverState, States, new_slot
 from nn_core.solvers.update import Rule, Target, targets_of
 from nn_core.typing import Array, Namespace
@@ -33,6 +33,14 @@ class Solver:
     gradient nobody has written since ``zero_grad()``, or ever. An update that finds no parameters, or no gradient before
     the first one that does, is logged as one warning.
 
+    A gradient with NaN or infinity makes its elements of the parameter NaN or infinite, and in Lars and Lamb, which take
+    norms, the whole parameter; no rule leaves a parameter that looks sound and no longer moves. ``update_if_finite()`` and
+    ``minimize(loss_scale=...)`` skip such a step and change nothing; clipping refuses it with `error_if_nonfinite`.
+
+    A learning rate of 0 leaves the parameters where they are, apart from the momentum of earlier steps. Rules that follow
+    a schedule by the ratio of the rate and the one given to the constructor (AdamW, SgdW, AdaBound, AMSBound) take the
+    first other rate instead where that one is 0.
+
     The numbers are attributes: ``solver.alpha`` reads and ``solver.alpha = 0.01`` changes the one called alpha, checked
     as the constructor checks it. The solvers of nn_core have no room for other attributes; assigning one raises an
     UnknownAttributeError. Subclasses of a program's own may have attributes of any name that is not a method's.
@@ -45,7 +53,8 @@ class Solver:
         state_names: Arrays kept for each parameter, of its shape, zero at first.
         decay_name: The number that ``weight_decay(rate)`` sets for the next update; None: it changes the gradients.
             A name that is not among `hyper_names` stands for a further number that is 0 otherwise.
-        keeps_initial_rate: `step` gets the learning rate that the solver was made with.
+        keeps_initial_rate: `step` gets the learning rate that the solver was made with, or the first other one if that was
+            0; infinity as long as all were 0, so that the ratio of the two rates is 0.
         fixed_names: The numbers that say what states there are, and so cannot be changed later.
         reads_t: Whether `step` reads t. If not, parameters are updated together that differ in it. True for a class that
             defines `step` and does not say.
@@ -108,7 +117,7 @@ class Solver:
             names.append(self.decay_name)
             numbers.append(0.0)
         if self.keeps_initial_rate:
-            numbers.append(numbers[0])
+            numbers.append(first_rate(numbers[0]))
         self._context = get_current_context()
         self._types = [bool if isinstance(value, bool) else float for value in hyper]
         self._numbers = numbers
@@ -210,6 +219,8 @@ class Solver:
         self._set_number(0, checked_number("set_learning_rate", "learning_rate", learning_rate))
 
     def _set_number(self, index: int, value: float) -> None:
+        if index == 0 and self.keeps_initial_rate and math.isinf(self._numbers[-1]):
+            self._groups.set_number(len(self._numbers) - 1, first_rate(value))
         if index == self._decay_index and self._usual_decay is not None:
             self._usual_decay = value  # weight_decay() has replaced the number for one update
         else:
@@ -366,15 +377,29 @@ class Solver:
         return self._decay_index is not None
 
     @door
-    def clip_grad_by_norm(self, clip_norm: float, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> None:
+    def clip_grad_by_norm(
+        self,
+        clip_norm: float,
+        pre_hook: Hook | None = None,
+        post_hook: Hook | None = None,
+        error_if_nonfinite: bool = False,
+    ) -> None:
         """Scale each gradient whose Euclidean norm is above `clip_norm` down to it.
 
         Args:
             clip_norm: The largest norm of the gradient of one parameter.
             pre_hook: Called without arguments before each parameter.
             post_hook: Called without arguments after each parameter.
+            error_if_nonfinite: Refuse gradients with NaN or infinity, for which the host waits. If False, those with NaN
+                stay as they are, and an infinite element becomes NaN, the others of its parameter 0.
+
+        Raises:
+            ArgumentError: when `clip_norm` is negative or not a number.
+            GraphError: when `error_if_nonfinite` is set and an element is NaN or infinite; no gradient is changed.
         """
         norm = checked_number("clip_grad_by_norm", "clip_norm", clip_norm)
+        if checked_flag("clip_grad_by_norm: error_if_nonfinite", error_if_nonfinite):
+            self._gradients.require_finite("clip_grad_by_norm", self._slots)
         self._gradients.change(CLIP_GRAD_BY_NORM, norm, self._slots.values(), pre_hook, post_hook)
 
     @door
@@ -386,19 +411,28 @@ class Solver:
         return self._gradients.norm(self._slots.values())
 
     @fitted
-    def clip_grad_by_global_norm(self, clip_norm: float) -> float:
+    def clip_grad_by_global_norm(self, clip_norm: float, error_if_nonfinite: bool = False) -> float:
         """Scale all gradients by one factor so that the Euclidean norm of all together is at most `clip_norm`.
 
         Args:
             clip_norm: The largest norm of all gradients together, at least 0.
+            error_if_nonfinite: Refuse gradients with NaN or infinity. If False, those with NaN stay as they are, and with
+                an infinite element, infinite ones become NaN and all others 0.
 
         Returns:
             The norm before.
+
+        Raises:
+            ArgumentError: when `clip_norm` is negative or not a number.
+            GraphError: when `error_if_nonfinite` is set and an element is NaN or infinite; no gradient is changed.
         """
+        must_be_finite = checked_flag("clip_grad_by_global_norm: error_if_nonfinite", error_if_nonfinite)
         limit = checked_number("clip_grad_by_global_norm", "clip_norm", clip_norm)
         if not limit >= 0:
             raise ArgumentError(f"clip_grad_by_global_norm: clip_norm must be at least 0, got {clip_norm!r}")
         norm = self.grad_norm()
+        if must_be_finite and not math.isfinite(norm):
+            self._gradients.require_finite("clip_grad_by_global_norm", self._slots)
         if norm > limit:
             self.scale_grad(limit / norm)
         return norm
@@ -425,7 +459,7 @@ class Solver:
 
     def check_inf_or_nan_grad(self, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> bool:
         """Whether any gradient has an element that is infinite or NaN; hooks as in the other checks."""
-        return self._gradients.any(lambda xp, g: ~xp.isfinite(g).all(), self._slots.values(), pre_hook, post_hook)
+        return self._gradients.any(not_finite, self._slots.values(), pre_hook, post_hook)
 
     # -- states ----------------------------------------------------------------------------------------------------
 
@@ -506,6 +540,8 @@ class Solver:
         numbers = list(self._numbers)
         if self._usual_decay is not None and self._decay_index is not None:
             numbers[self._decay_index] = self._usual_decay
+        if self.keeps_initial_rate and math.isinf(numbers[-1]):
+            numbers[-1] = 0.0
         return dict(zip(self._number_names(), numbers, strict=True))
 
     def _require_same_kind(self, function: str, numbers: Mapping[str, float]) -> None:
@@ -520,6 +556,8 @@ class Solver:
         for index, name in enumerate(self._number_names()):
             if name in numbers:
                 self._numbers[index] = float(numbers[name])
+        if self.keeps_initial_rate and not self._numbers[-1]:
+            self._numbers[-1] = first_rate(self._numbers[0])
         self._usual_decay = None
 
     def __repr__(self) -> str:

@@ -3,13 +3,14 @@
 import functools
 import math
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import GRAPH_VERSION, ready
+from nn_core.errors import GraphError
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
@@ -30,8 +31,16 @@ def _scale(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Se
 
 def _clip(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
     norm = float(xp.sqrt(xp.sum(xp.square(g), dtype=xp.float64)))
+    # squares of large numbers overflow
+    if math.isinf(norm) and math.isfinite(largest := float(xp.max(xp.abs(g)))):
+        norm = largest * float(xp.sqrt(xp.sum(xp.square(g / largest), dtype=xp.float64)))
     if norm > hyper[0]:
         g *= hyper[0] / norm
+
+
+def not_finite(xp: Namespace, grad: Array) -> Any:
+    """Whether an element is NaN or infinite."""
+    return ~xp.isfinite(grad).all()
 
 
 def _by_kernels_alone(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
@@ -136,6 +145,16 @@ class Gradients:
                 hook()
         # the answers are joined on the device, and the host waits once for all of them
         return bool(functools.reduce(operator.or_, found)) if found else False
+
+    def require_finite(self, function: str, slots: Mapping[str, Slot]) -> None:
+        """Raise a GraphError that names the parameters whose gradients have NaN or infinity, if there are any."""
+        if not self.any(not_finite, slots.values()):
+            return
+        names = ", ".join(name for name, slot in slots.items() if self.any(not_finite, [slot]))
+        raise GraphError(
+            f"{function}: all gradients must be finite, got NaN or infinity in those of {names}\n"
+            "  hint: lower the learning rate, or scale the loss (nn_core.training.LossScale)"
+        )
 
     def norm(self, slots: Collection[Slot]) -> float:
         """The Euclidean norm of all gradients together: sums in float64 on the device, read once."""

@@ -134,7 +134,7 @@ class Lamb(Solver, closed=True):
         m_scale, v_scale = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
         r = (m / m_scale) / (xp.sqrt(v / v_scale) + eps) + decay * w
         r_norm = _norm(xp, r)
-        if r_norm > 0:
+        if r_norm != 0:  # NaN too: a parameter that stood still would not be noticed
             w -= (eta * min(max(_norm(xp, w), gamma_l), gamma_u) / r_norm) * r
 
 

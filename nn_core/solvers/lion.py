@@ -54,5 +54,7 @@ class Lion(Solver, closed=True):
         """Change `w` and the mean in place."""
         (m,) = states
         lr, beta1, beta2, decay, _ = hyper
-        w -= lr * (xp.sign(beta1 * m + (1 - beta1) * g) + decay * w)
+        mean = beta1 * m + (1 - beta1) * g
+        # mean - mean is NaN where the mean is infinite: its sign would never change again.
+        w -= lr * (xp.sign(mean) + (mean - mean) + decay * w)
         m[...] = beta2 * m + (1 - beta2) * g

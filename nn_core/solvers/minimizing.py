@@ -59,13 +59,23 @@ def minimize(
     return computed
 
 
-def rescaled(solvers: Sequence["Solver"], clip_norm: float | None, loss_scale: Scale | None) -> float | None:
+def rescaled(
+    solvers: Sequence["Solver"], clip_norm: float | None, loss_scale: Scale | None, error_if_nonfinite: bool = False
+) -> float | None:
     """Unscale, check and clip all gradients in one change of them.
 
     Returns:
         The Euclidean norm before clipping; None when it is not finite and the step is to be skipped, which needs a loss scale.
+
+    Raises:
+        GraphError: when it is not finite, if `error_if_nonfinite`.
     """
     norm = math.hypot(*[solver.grad_norm() for solver in solvers])
+    if error_if_nonfinite and not math.isfinite(norm):
+        raise GraphError(
+            f"Updater: the norm of all gradients must be finite, got {norm}\n"
+            "  hint: solver.check_inf_or_nan_grad(); lower the learning rate, or scale the loss (loss_scale)"
+        )
     factor = 1.0
     if loss_scale is not None:
         factor = 1.0 / loss_scale.scale

@@ -139,7 +139,7 @@ class SgdW(Solver, closed=True):
     """Momentum with decoupled weight decay: as Momentum, then ``w <- w - lr / lr0 * wd * w``.
 
     The decay follows the schedule ``lr / lr0`` of the learning rate, where ``lr0`` is the one given
-    here, and uses the parameters from before the step.
+    here or, if that is 0, the first other one, and uses the parameters from before the step.
 
     Args:
         lr: Learning rate.

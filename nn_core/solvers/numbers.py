@@ -60,9 +60,18 @@ def checked_number(function: str, name: str, value: Any) -> float:
         raise ArgumentError(f"{function}: {name} must be a number, got {value!r}")
     if number < 0 and name in _NOT_NEGATIVE:
         raise ArgumentError(f"{function}: {name} must be at least 0, got {value!r}")
+    if math.isinf(number) and name in RATE_NAMES:
+        raise ArgumentError(f"{function}: {name} must be finite, got {value!r}")
+    if number <= 0 and name == "gamma":
+        raise ArgumentError(f"{function}: gamma must be greater than 0, got {value!r}")
     if name in ("beta1", "beta2") and not 0 <= number < 1:
         raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
     return number
+
+
+def first_rate(rate: float) -> float:
+    """Return `rate` as the initial rate of a schedule: infinity for 0, so that 0 divided by it is 0 and not NaN."""
+    return rate or math.inf
 
 
 def unknown_number(solver: str, names: Sequence[str], name: str) -> str:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final, Protocol, TypeAlias
 
+import numpy as np
+
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.spaces import space_of
 from nn_core.arrays.synced import GRAPH_VERSION, Key, Space
@@ -273,8 +275,9 @@ def _one_by_one(
         numbers = hyper.tolist()
         before = [_copied(array, target) for array in changed]
         try:
-            for param, grad, state in zip(params, grads, states, strict=True):
-                rule.step(xp, param, grad, state, numbers)
+            with np.errstate(all="ignore"):  # NaN and infinity are answers, as kernels give them
+                for param, grad, state in zip(params, grads, states, strict=True):
+                    rule.step(xp, param, grad, state, numbers)
         except BaseException:  # Ctrl-C too: some arrays are those of the next step, the others are not
             for array, values in zip(changed, before, strict=True):
                 array[...] = values

@@ -10,7 +10,7 @@ from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.messages.refusal import checked_count, described
+from nn_core.messages.refusal import checked_count, checked_flag, described
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
@@ -49,6 +49,16 @@ def _require_parts(data: Any, loss: Any, solver: Any) -> None:
         raise ArgumentError(f"Updater: solver must be a solver, or solvers by name, got {described(solver)}")
 
 
+def _require_clipping(clip_norm: float | None, error_if_nonfinite: bool, loss_scale: LossScale | float | None) -> None:
+    if clip_norm is not None and not clip_norm > 0:
+        raise ArgumentError(f"Updater: clip_norm must be greater than 0, got {clip_norm}")
+    if checked_flag("Updater: error_if_nonfinite", error_if_nonfinite) and (clip_norm is None or loss_scale is not None):
+        raise ArgumentError(
+            "Updater: error_if_nonfinite must be set with clip_norm and without loss_scale, which skips such steps, "
+            f"got clip_norm={clip_norm}"
+        )
+
+
 class Updater:
     """Takes a batch, computes the loss and its gradients, and changes the parameters.
 
@@ -66,6 +76,7 @@ class Updater:
         solver: The solver, or several by name, whose parameters differ.
         accumulate: Number of batches of one update; the gradient is that of the mean of their losses.
         clip_norm: Largest Euclidean norm of all gradients together.
+        error_if_nonfinite: Raise a GraphError when that norm is not finite, before anything is updated; needs `clip_norm`.
         weight_decay: Rate for ``solver.weight_decay()``.
         hooks: Further changes of the gradients, called with each solver and the iteration after clipping and decay, such as
             `clip_values`, `lasso` and `gradient_noise`.
@@ -110,6 +121,7 @@ class Updater:
         *,
         accumulate: int = 1,
         clip_norm: float | None = None,
+        error_if_nonfinite: bool = False,
         weight_decay: float | None = None,
         hooks: Sequence[GradientHook] = (),
         loss_scale: LossScale | float | None = None,
@@ -120,8 +132,7 @@ class Updater:
     ) -> None:
         _require_parts(data, loss, solver)
         accumulate = checked_count("Updater: accumulate", accumulate)
-        if clip_norm is not None and not clip_norm > 0:
-            raise ArgumentError(f"Updater: clip_norm must be greater than 0, got {clip_norm}")
+        _require_clipping(clip_norm, error_if_nonfinite, loss_scale)
         if isinstance(loss, Variable) and inputs is None:
             raise ArgumentError("Updater: inputs must be given together with a Variable as loss, got None")
         if metrics and not isinstance(loss, Variable):
@@ -135,6 +146,7 @@ class Updater:
         self._metrics = dict(metrics or {})
         self._accumulate = accumulate
         self._clip_norm = clip_norm
+        self._error_if_nonfinite = bool(error_if_nonfinite)
         self._weight_decay = weight_decay
         self._hooks = tuple(hooks)
         self._model = model
@@ -336,7 +348,7 @@ class Updater:
 
     def _rescale(self, solvers: Sequence[Solver]) -> bool:
         """Unscale, check and clip in one change of the gradients; False when the step is to be skipped."""
-        norm = rescaled(solvers, self._clip_norm, self.loss_scale)
+        norm = rescaled(solvers, self._clip_norm, self.loss_scale, self._error_if_nonfinite)
         if norm is None:
             return False
         report({"grad_norm": norm})

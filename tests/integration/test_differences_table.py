@@ -115,6 +115,8 @@ TESTS = {
     "`need_grad = False` set": "tests/unit/solvers/test_frozen.py::test_a_frozen_parameter_is_left_alone_and_goes_on_later",
     "a parameter whose gradient": "tests/unit/solvers/test_solver.py::test_zero_grad_and_parameters_without_gradient",
     "`update()` without": "tests/unit/solvers/test_frozen.py::test_freezing_everything_is_no_reason_for_a_warning",
+    "`AdamW`, `SgdW`,": "tests/unit/solvers/test_rate_zero.py::test_a_warm_up_from_zero_is_one_from_its_first_other_rate",
+    "`Lion` and a gradient": "tests/unit/solvers/test_non_finite.py::test_the_parameter_shows_it_and_no_other_one_does",
     "`pickle` and": "tests/unit/test_pickling.py::test_the_values_of_a_graph_are_copied_and_not_the_graph",
     "hyperparameters of": "tests/unit/solvers/test_numbers.py::test_every_number_is_an_attribute_that_reads_and_assigns",
     "`position` of": f"{HERE}::test_a_new_data_iterator_is_at_its_start",

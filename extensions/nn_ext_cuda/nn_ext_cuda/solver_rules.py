@@ -175,7 +175,9 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "Lion": Rule(
         ("m",),
-        "w -= lr * (sign_or(beta1 * m + rest1 * g, 0) + decay * w); m = beta2 * m + rest2 * g;",
+        # mean - mean is NaN where the mean is infinite: its sign would never change again.
+        "const R mean = beta1 * m + rest1 * g;"
+        " w -= lr * (sign_or(mean, 0) + (mean - mean) + decay * w); m = beta2 * m + rest2 * g;",
         lambda h: {"lr": h[0], "decay": h[3], **_means(h[1], h[2])},
     ),
     "WeightDecay": Rule((), "g += rate * w;", _named("rate"), ("g",)),
@@ -208,7 +210,7 @@ LAYERWISE_RULES: Final[Mapping[str, LayerwiseRule]] = {
         ("w", _LAMB),
         "const double length = first < low ? low : first; const double bounded = length > high ? high : length;"
         " const R rate = R(eta * bounded / second);",
-        f"if (second > 0) w -= rate * ({_LAMB});",
+        f"if (second != 0) w -= rate * ({_LAMB});",
         _lamb,
         prepared=("m", "v"),
     ),

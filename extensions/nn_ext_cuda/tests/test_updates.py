@@ -68,13 +68,43 @@ def test_updates_are_those_of_the_solver(device, name, dtype):
             np.testing.assert_allclose(array.get(), values, rtol=tolerance, atol=tolerance)
 
 
-
-@pytest.mark.parametrize("kind", ["zeros", "nan"])
-def test_steps_of_lamb_without_a_length_are_left_out(device, kind):
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", sorted([*RULES, *LAYERWISE_RULES]))
+def test_gradients_that_are_not_finite_have_the_effect_that_they_have_in_the_solver(device, name, bad):
+    import nn_core.solvers as S
     from nn_ext_cuda.updates import UPDATES
 
-    value = 0.0 if kind == "zeros" else np.nan
-    w, g, m, v = (device.asarray(np.full(5, x, "float32")) for x in (2.0, value, 0.0, 0.0))
+    if not hasattr(S, name):
+        pytest.skip("a change of gradients, which solvers do not make")
+    solver = getattr(S, name)()
+    numbers = np.array([*solver._numbers, 1.0])
+    arrays = [np.float32([1, -2, 3]), np.float32([0.5, bad, 0.5])]
+    states = [np.zeros(3, np.float32) for _ in solver.state_names]
+    w, g, *on_device = [device.asarray(array) for array in (*arrays, *states)]
+    UPDATES[name].prepare((3,), "float32").bind([w], [g], [[state] for state in on_device], numbers)()
+    with np.errstate(all="ignore"):
+        solver.step(np, *arrays, states, numbers.tolist())
+    np.testing.assert_allclose(w.get(), arrays[0], rtol=1e-5, atol=1e-6)
+    for state, expected in zip(on_device, states, strict=True):
+        np.testing.assert_allclose(state.get(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["AMSBound", "AdaBound", "AdamW", "SgdW"])
+def test_an_initial_rate_of_zero_leaves_the_parameter_alone(device, name):
+    import nn_core.solvers as S
+    from nn_ext_cuda.updates import UPDATES
+
+    solver = getattr(S, name)(0.0)
+    w, g = device.asarray(np.float32([1, -2, 3])), device.asarray(np.ones(3, np.float32))
+    states = [[device.asarray(np.zeros(3, np.float32))] for _ in solver.state_names]
+    UPDATES[name].prepare((3,), "float32").bind([w], [g], states, np.array([*solver._numbers, 1.0]))()
+    np.testing.assert_array_equal(w.get(), np.float32([1, -2, 3]))
+
+
+def test_steps_of_lamb_without_a_length_are_left_out(device):
+    from nn_ext_cuda.updates import UPDATES
+
+    w, g, m, v = (device.asarray(np.full(5, x, "float32")) for x in (2.0, 0.0, 0.0, 0.0))
     UPDATES["Lamb"].prepare((5,), "float32").bind([w], [g], [[m], [v]], np.array([0.1, 0.9, 0.99, 0, 10, 1e-6, 1, 0, 1.0]))()
     np.testing.assert_array_equal(w.get(), np.full(5, 2.0))
 

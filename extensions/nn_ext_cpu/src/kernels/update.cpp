@@ -193,6 +193,16 @@ class ScaleGrad final : public ChangeGrad {
   }
 };
 
+/// The Euclidean norm of x; squares that overflow float32 are summed up once more in float64.
+double norm_of(const float* x, int64_t n) {
+  double sum = vectors().sum_of_squares(x, n);
+  if (std::isinf(sum)) {
+    sum = 0.0;
+    for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
+  }
+  return std::sqrt(sum);
+}
+
 class ClipGrad final : public ChangeGrad {
  public:
   using ChangeGrad::ChangeGrad;
@@ -202,7 +212,7 @@ class ClipGrad final : public ChangeGrad {
     parallel_for(static_cast<int64_t>(group_.count()), grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t parameter = begin; parameter < end; ++parameter) {
         float* g = group_.array(arrays, parameter, 1);
-        const double norm = std::sqrt(vectors().sum_of_squares(g, group_.size(parameter)));
+        const double norm = norm_of(g, group_.size(parameter));
         if (norm > limit) vectors().rows.row_scale(g, group_.size(parameter), static_cast<float>(limit / norm), g);
       }
     });

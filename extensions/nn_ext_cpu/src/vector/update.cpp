@@ -120,7 +120,8 @@ const UpdateFunction kUpdates[] = {
               [](float& w, float g, float& m, H h) {
                 const float mean = h[1] * m + h[2] * g;
                 const float sign = mean > 0.0f ? 1.0f : (mean < 0.0f ? -1.0f : mean);
-                w -= h[0] * (sign + h[5] * w);
+                // mean - mean is NaN where the mean is infinite: its sign would never change again.
+                w -= h[0] * (sign + (mean - mean) + h[5] * w);
                 m = h[3] * m + h[4] * g;
               }),
 };
