@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,6 +206,18 @@ def checkpoint_path(folder: PathLike, iteration: int, prefix: str = "checkpoint"
     return Path(folder) / f"{prefix}-{iteration:08d}{extension}"
 
 
+def number_of(path: Path) -> int:
+    """Return the number in the name of a checkpoint.
+
+    Raises:
+        ArgumentError: when it is not the name of one.
+    """
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        raise ArgumentError(f"number_of: the name must be that of a checkpoint, got {path.name!r}")
+    return int(match["number"])
+
+
 def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
     """The checkpoints in a folder, the largest number first; the times of files mean nothing.
 
@@ -226,15 +238,34 @@ def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
     return [path for _, path in sorted(found, reverse=True)]
 
 
-def whole_checkpoints(folder: PathLike, prefix: str = "checkpoint") -> Iterator[tuple[Path, Snapshot]]:
-    """The checkpoints in a folder that read whole, newest first; each damaged one is logged as a warning."""
-    for path in checkpoints_in(folder, prefix):
+def newest_whole(function: str, folder: PathLike, prefix: str = "checkpoint") -> tuple[Path, Snapshot] | None:
+    """Read the newest checkpoint in a folder that reads whole; each damaged one before it is logged as a warning.
+
+    Args:
+        function: Start of messages.
+        folder: The folder.
+        prefix: Start of the names of files.
+
+    Returns:
+        The path and the content; None when there is no checkpoint.
+
+    Raises:
+        FileFormatError: when there are checkpoints, and none of them reads whole.
+    """
+    first: Exception | None = None
+    paths = checkpoints_in(folder, prefix)
+    for path in paths:
         try:
-            snapshot = read_snapshot(path)
+            return path, read_snapshot(path)
         except (FileFormatError, OSError) as error:
+            first = first or error
             logger.warning("a checkpoint is passed over, since it does not read whole: %s", error)
-            continue
-        yield path, snapshot
+    if first is None:
+        return None
+    raise FileFormatError(
+        f"{function}: one of the checkpoints must read whole, got {len(paths)} that do not, the newest with: {first}\n"
+        "  hint: to start anew, remove them, or give another folder"
+    ) from first
 
 
 def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objects: Any) -> dict[str, Any] | None:
@@ -257,9 +288,10 @@ def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objec
         {'iteration': 200}
     """
     remove_leftovers(Path(folder))
-    for path, snapshot in whole_checkpoints(folder, prefix):
-        return restore_snapshot(f"load_checkpoint: {os.fspath(path)}", snapshot, **objects)
-    return None
+    found = newest_whole(f"load_newest_checkpoint: {os.fspath(folder)}", folder, prefix)
+    if found is None:
+        return None
+    return restore_snapshot(f"load_checkpoint: {os.fspath(found[0])}", found[1], **objects)
 
 
 def _restore(function: str, snapshot: Snapshot, objects: Mapping[str, Any]) -> None:

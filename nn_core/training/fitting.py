@@ -90,6 +90,7 @@ def fit(
     seed: int = 313,
     out: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
     extensions: Sequence[Extension] = (),
     **settings: Any,
@@ -110,13 +111,15 @@ def fit(
         solver: Default: Adam.
         seed: Seed of the orders of samples.
         out: Folder for the log and for checkpoints; None: neither.
-        resume: Continue from the newest checkpoint in `out`.
+        resume: Continue the newest run in `out` from its newest checkpoint.
+        overwrite: Remove the files of the newest run in `out`; see ``Trainer.run``.
         progress: Show a bar.
         extensions: Further extensions of the trainer.
         **settings: Further arguments of `Updater`: accumulate, clip_norm, weight_decay, loss_scale.
 
     Raises:
-        ArgumentError: when an argument is wrong, or inputs and targets have different lengths.
+        ArgumentError: when an argument is wrong, inputs and targets have different lengths, or `out` holds a run that has not
+            come to its end.
 
     Example:
         >>> from nn_core.training import fit
@@ -154,7 +157,7 @@ def fit(
             trainer.extend(Progress())
         if out is not None:
             trainer.extend(Checkpoint())
-        trainer.run(resume=resume)
+        trainer.run(resume=resume, overwrite=overwrite)
     return Fit(network, task, Variable(x.shape), log.entries, parameters)
 
 

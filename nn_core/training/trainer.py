@@ -4,7 +4,8 @@ import contextlib
 import copy
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -14,11 +15,11 @@ from nn_core.communicators import Communicator
 from nn_core.communicators.replacement import fill_up, join
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, CommunicationError
-from nn_core.files import remove_leftovers
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
-from nn_core.training.checkpoint import Snapshot, from_bytes, restore_snapshot, take_snapshot, to_bytes, whole_checkpoints
+from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.reporting import Observation, observing
+from nn_core.training.runs import RunFolder
 from nn_core.training.signals import StopSignals
 from nn_core.training.triggers import Trigger, TriggerLike, as_trigger, every
 from nn_core.training.updater import Updater
@@ -35,7 +36,8 @@ class Trainer:
     An extension is a function of the trainer. It may have attributes `every` (its trigger; default: each epoch), `phase`
     ("measure", "edit", "read" or "save"; default: "read"), `name` and `first_rank_only`, and methods ``observe(trainer)``,
     called after each iteration, ``start(trainer)``, called when training starts or was resumed, ``stop(trainer)``,
-    ``failed(trainer, error)``, and ``get_state()`` and ``set_state(state)``.
+    ``finish(trainer)``, called when training has come to its end, ``failed(trainer, error)``, ``files()``, which names what it
+    writes in the folder, and ``get_state()`` and ``set_state(state)``.
 
     Where the updater has a communicator, every rank runs a trainer with the same extensions. Those with `first_rank_only`,
     which write files or to the terminal, run on rank 0 alone. All ranks end after the same iteration, also when one of them
@@ -44,7 +46,7 @@ class Trainer:
     Args:
         updater: Runs the iterations.
         until: The trigger that ends training, such as ``every(20, "epoch")``.
-        out: Folder for what extensions write.
+        out: Folder for what extensions write. It belongs to one run at a time; see `run`.
         extensions: Extensions, as `extend` takes them.
         objects: Further objects whose states belong to checkpoints, by name: moving averages, monitors.
 
@@ -91,6 +93,8 @@ class Trainer:
         self._is_first_rank = self._comm is None or self._comm.rank == 0
         self._objects = dict(objects or {})
         self._entries: list[_Entry] = []
+        self._folder = RunFolder(self.out)
+        self._run_id: str | None = None
         self._elapsed = 0.0
         self._started: float | None = None
         self.extend(*extensions)
@@ -185,16 +189,60 @@ class Trainer:
         """End training after this iteration."""
         self.stop_reason = reason
 
-    def run(self, resume: bool = False) -> None:
+    def run(self, resume: bool = False, overwrite: bool = False) -> None:
         """Train until the end.
+
+        The folder belongs to one run at a time, whose files have their plain names. Where an earlier run has come to its end,
+        another one may begin: the files of the earlier one (checkpoints, log, and what else extensions name in ``files()``)
+        move to the folder run-1, run-2 and so on beside them. A run that has not come to its end and left checkpoints is in
+        the way: it is resumed, or its files are removed, or the folder is another one. Calling `run` once more on the same
+        trainer continues the same run.
 
         SIGTERM and Ctrl-C end the iteration first, let extensions save (`Checkpoint` does), and end the process then; a
         second one ends it at once.
 
         Args:
-            resume: Continue from the newest checkpoint in the folder that reads whole, if there is one.
+            resume: Continue the newest run in the folder from the newest of its checkpoints that reads whole, if there is one.
+            overwrite: Remove the files of the newest run in the folder, and start another one.
+
+        Raises:
+            ArgumentError: when another process trains in the folder, when it holds a run that has not come to its end, or when
+                both are asked for.
+            FileFormatError: when there are checkpoints to resume from, and none of them reads whole.
         """
+        if resume and overwrite:
+            raise ArgumentError("run: resume and overwrite must not both be True, got both")
         self.out.mkdir(parents=True, exist_ok=True)
+        try:
+            self._open_folder(resume, overwrite)
+            self._train(resume)
+        finally:
+            self._folder.close()
+
+    def _open_folder(self, resume: bool, overwrite: bool) -> None:
+        """Take the folder, which rank 0 does for all ranks."""
+        refusal: Exception | None = None
+        if self._is_first_rank:
+            files = [name for entry in self._entries for name in entry.files()]
+            try:
+                self._run_id = self._folder.open(resume=resume, overwrite=overwrite, known=self._run_id, files=files)
+            except Exception as error:
+                refusal = error
+        self._raise_together("run", refusal)
+
+    def _raise_together(self, call: str, error: Exception | None) -> None:
+        """Raise the error of this rank, or one that says that another rank has one."""
+        comm = self._comm
+        is_alone = comm is None or comm.joins_late
+        is_raised = error is not None
+        if comm is not None and not is_alone:
+            (is_raised,) = comm.repeated(lambda: comm.any_rank(call, [error is not None]))
+        if error is not None:
+            raise error
+        if is_raised:
+            raise CommunicationError(f"{call}: all ranks must be able to go on, got an error that another rank has raised")
+
+    def _train(self, resume: bool) -> None:
         self._continue(resume)
         self.stop_reason = ""
         self._until.start_from_zero(self)
@@ -209,8 +257,6 @@ class Trainer:
                     started.append(entry)
                     entry.call("start", self)
                 self._loop(signals, entries)
-                if not signals.received:
-                    self._finish()
             except BaseException as error:
                 for entry in started:
                     entry.call("failed", self, error)
@@ -220,6 +266,10 @@ class Trainer:
                 with contextlib.ExitStack() as stack:  # the last is stopped first, and each even when another one fails
                     for entry in started:
                         stack.callback(entry.call, "stop", self)
+            if not signals.received and self._is_first_rank:
+                self._folder.finish()
+            if not signals.received:
+                self._finish(entries)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
 
     def _loop(self, signals: StopSignals, running: "list[_Entry]") -> None:
@@ -255,6 +305,8 @@ class Trainer:
         for entry in savers:
             if entry.trigger(self):
                 entry.extension(self)
+            if entry.observe is not None:
+                entry.observe(self)
 
     def _stop_together(self, comm: Communicator, signals: StopSignals) -> None:
         """Stop where any rank does: a clock, a signal or an error of one may say so."""
@@ -293,9 +345,11 @@ class Trainer:
             soonest = min(soonest, 0 if entry.observe is not None else entry.trigger.soonest(self))
         return soonest
 
-    def _finish(self) -> None:
+    def _finish(self, running: "list[_Entry]") -> None:
         for trigger in (self._until, *[entry.trigger for entry in self._entries]):
             trigger.finish(self)
+        for entry in running:
+            entry.call("finish", self)
         logger.info("training has ended after iteration %d: %s", self.iteration, self.stop_reason)
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -323,20 +377,24 @@ class Trainer:
 
     def snapshot(self) -> Snapshot:
         """Everything that a checkpoint of this training holds."""
-        return take_snapshot(trainer=self, **self._objects)
+        snapshot = take_snapshot(trainer=self, **self._objects)
+        return replace(snapshot, about={**snapshot.about, "run": self._run_id})
 
     def _resume(self) -> None:
-        if self._is_first_rank:
-            remove_leftovers(self.out)
-        for path, snapshot in whole_checkpoints(self.out):
-            restore_snapshot(f"resume: {path}", snapshot, trainer=self, **self._objects)
-            logger.info("training is resumed from %s", path)
-            break
+        failure: Exception | None = None
+        try:
+            found = newest_whole(f"run: {self.out}", self.out)
+            if found is not None:
+                restore_snapshot(f"resume: {found[0]}", found[1], trainer=self, **self._objects)
+                logger.info("training is resumed from %s", found[0])
+        except Exception as error:
+            failure = error
+        self._raise_together("resume", failure)
         if self._comm is not None:
-            found = self._comm.gather_rows("resume", np.array([self.iteration]))
-            if len(set(found.tolist())) > 1:
+            iterations = self._comm.gather_rows("resume", np.array([self.iteration])).tolist()
+            if len(set(iterations)) > 1:
                 raise ArgumentError(
-                    f"run: all ranks must resume from the same checkpoint, got iterations {found.tolist()} by rank\n"
+                    f"run: all ranks must resume from the same checkpoint, got iterations {iterations} by rank\n"
                     f"  hint: {self.out} must be a folder that all machines share"
                 )
 
@@ -363,6 +421,11 @@ class _Entry:
         function = getattr(self.extension, method, None)
         if function is not None:
             function(*args)
+
+    def files(self) -> Sequence[str]:
+        """Names of what the extension writes in the folder."""
+        function = getattr(self.extension, "files", None)
+        return function() if callable(function) else ()
 
     def get_state(self) -> dict[str, Any]:
         """The states of the trigger and the extension."""

@@ -266,8 +266,13 @@ class _Once(Trigger):
         self._has_fired = bool(state)
 
 
-class _Watched(Trigger):
-    """A trigger that follows the best value of something reported; NaN is never best."""
+class Watched(Trigger):
+    """A trigger that follows the best value of something reported; NaN is never best.
+
+    Attributes:
+        key: Name of the value.
+        is_seen: Whether it was ever reported.
+    """
 
     def __init__(self, function: str, key: str, mode: str, min_delta: float) -> None:
         if mode not in ("min", "max"):
@@ -277,7 +282,7 @@ class _Watched(Trigger):
         self._sign = 1.0 if mode == "min" else -1.0
         self._min_delta = min_delta
         self._best = math.inf
-        self._is_seen = False
+        self.is_seen = False
         self._known: set[str] = set()
 
     @property
@@ -289,10 +294,10 @@ class _Watched(Trigger):
         """The values reported in this iteration."""
         observation = trainer.observation
         if self.key not in observation:
-            if not self._is_seen:
+            if not self.is_seen:
                 self._known.update(observation)
             return None
-        self._is_seen = True
+        self.is_seen = True
         return observation[self.key]
 
     def improves(self, value: float) -> bool:
@@ -308,24 +313,24 @@ class _Watched(Trigger):
         Raises:
             ArgumentError: when nobody has.
         """
-        if not self._is_seen:
+        if not self.is_seen:
             known = ", ".join(sorted(self._known)) or "nothing"
             raise ArgumentError(f"{self._function}: the key must be one that is reported ({known}), got {self.key!r}")
 
     def get_state(self) -> Any:
-        return {"best": self._best, "is_seen": self._is_seen}
+        return {"best": self._best, "is_seen": self.is_seen}
 
     def set_state(self, state: Any) -> None:
-        self._best, self._is_seen = state["best"], state["is_seen"]
+        self._best, self.is_seen = state["best"], state["is_seen"]
 
 
-class _Best(_Watched):
+class _Best(Watched):
     def __call__(self, trainer: "Trainer") -> bool:
         value = self.value(trainer)
         return value is not None and self.improves(value)
 
 
-class _EarlyStop(_Watched):
+class _EarlyStop(Watched):
     def __init__(self, key: str, patience: int, mode: str, min_delta: float, check_finite: bool) -> None:
         super().__init__("early_stop", key, mode, min_delta)
         if patience < 1:
@@ -420,7 +425,7 @@ def once() -> Trigger:
     return _Once()
 
 
-def best(key: str, mode: str, min_delta: float = 0.0) -> Trigger:
+def best(key: str, mode: str, min_delta: float = 0.0) -> Watched:
     """Fire when a reported value is better than all before.
 
     Args:

@@ -59,6 +59,10 @@ class Plot(Averages):
         axes.legend()
         figure.savefig(trainer.out / self._name)
 
+    def files(self) -> list[str]:
+        """The file."""
+        return [self._name]
+
     def get_state(self) -> dict[str, Any]:
         """The points and the open means."""
         return {**super().get_state(), "points": {key: [list(p) for p in points] for key, points in self._points.items()}}

@@ -46,6 +46,10 @@ class Log(Averages):
         with (trainer.out / self._name).open("ab" if self._length else "wb") as file:
             self._length += file.write(json.dumps(plain).encode() + b"\n")
 
+    def files(self) -> list[str]:
+        """The file."""
+        return [self._name]
+
     def start(self, trainer: Trainer) -> None:
         """Cut off what was written after the checkpoint."""
         if self._length:

@@ -30,7 +30,7 @@ from nn_core.training import (
     observe,
     report,
 )
-from nn_core.training.checkpoint import read_snapshot
+from nn_core.training.checkpoint import checkpoints_in, read_snapshot
 from nn_core.utils.learning_rate_scheduler import ExponentialScheduler
 
 
@@ -280,7 +280,7 @@ def test_signals_save_before_the_end(make_updater, tmp_path, caplog, name, end):
         trainer.run()
     assert end is KeyboardInterrupt or raised.value.code == 128 + number
     assert signal.getsignal(number) is previous
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-00000005.npz"]
+    assert [path.name for path in checkpoints_in(tmp_path)] == ["checkpoint-00000005.npz"]
     assert f"training was interrupted after iteration 5 by {name}" in caplog.text
     trainer = make()
     trainer.run(resume=True)
