@@ -1,4 +1,4 @@
-"""A learning rate of 0, given to the constructor, set later, or from a schedule: parameters stand still and training goes on."""
+"""A learning rate of 0, from the constructor, set later, or from a schedule: parameters stand still, and training goes on."""
 
 import pickle
 
