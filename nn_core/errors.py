@@ -4,8 +4,16 @@ Every message reads ``<function>: <what must hold>, got <what was given>``, then
 where a likely cause is known.
 """
 
+import re
 from errno import ENOENT
-from typing import Any
+from typing import Any, Final
+
+#: Characters that a terminal acts on or that change the order of others; line ends and tabs are kept.
+_CONTROL: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+#: Longest message about a file: its beginning and its end, which may be a hint.
+_LONGEST_START, _LONGEST_END = 1500, 500
 
 
 class NNCoreError(Exception):
@@ -47,7 +55,35 @@ class SpecError(NNCoreError, ValueError):
 
 
 class FileFormatError(NNCoreError, ValueError):
-    """A file is damaged, of an unknown format, or lacks what was asked for; nothing was changed."""
+    """A file is damaged, of an unknown format, or lacks what was asked for; nothing was changed.
+
+    The message may repeat names of the file: control characters in it are escaped, and a long one is cut.
+    """
+
+    def __init__(self, text: object = "") -> None:
+        super().__init__(_cut(escaped(str(text))))
+
+
+def quoted(text: object, longest: int = 60) -> str:
+    """Return text from a file as it may stand in a message: between quotes, on one line, and cut.
+
+    Example:
+        >>> quoted("a\\x1b[31m" + "b" * 100, 10)
+        "'a\\\\x1b[31mbbbb...'"
+    """
+    plain = str(text)
+    return ascii(plain) if len(plain) <= longest else f"{ascii(plain[:longest])[:-1]}...'"
+
+
+def escaped(text: str) -> str:
+    """Return `text` with escapes for characters that a terminal would act on."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST_START + _LONGEST_END:
+        return text
+    return f"{text[:_LONGEST_START]} [...] {text[-_LONGEST_END:]}"
 
 
 class MissingFileError(NNCoreError, FileNotFoundError):

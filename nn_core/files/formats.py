@@ -1,10 +1,14 @@
 """The formats of files by extension: those of the core, and those of plugins."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
+
+import numpy as np
 
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError
@@ -14,6 +18,12 @@ from nn_core.files.hdf5 import read_hdf5, write_hdf5
 from nn_core.files.npz import read_npz, write_npz
 from nn_core.files.safetensors import read_safetensors, write_safetensors
 from nn_core.messages.refusal import described
+
+#: The attribute of arrays whose dtype NumPy lacks; files hold them as float32 with the same values.
+_DTYPE: Final = "dtype"
+_BFLOAT16: Final = "bfloat16"
+#: Characters that the names of some formats cannot have.
+_UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def extension_of(function: str, target: PathOrFile, extension: str | None) -> str:
@@ -52,23 +62,21 @@ def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: s
         extension: Format: ".h5", ".npz", ".safetensors", or that of a plugin.
 
     Raises:
-        ArgumentError: when no format has the extension, or one of `entries` is not an `Entry`.
+        ArgumentError: when no format has the extension, one of `entries` is not an `Entry`, or a name is one that some format
+            cannot hold: empty or with an empty part between slashes, with a part ``.`` or ``..``, a NUL or a lone surrogate.
+        DTypeError: when an array holds something else than booleans, integers and floating-point numbers.
         MissingFileError: when the folder does not exist.
 
     Example:
         >>> from nn_core.files import Entry, write_entries
         >>> write_entries("arrays.safetensors", {"mean": Entry(np.zeros(3))}, ".safetensors")
     """
-    for name, entry in entries.items():
-        if not isinstance(entry, Entry):
-            raise ArgumentError(f"write_entries: entries must hold Entry by name, got {described(entry)} as {name!r}")
-        if entry.values.dtype.kind not in NUMBERS:
-            raise DTypeError(f"array {name} must hold plain numbers, got {entry.values.dtype}")
+    stored = {name: _stored(name, entry) for name, entry in entries.items()}
     write = _known_format(extension).write
     if isinstance(target, (str, os.PathLike)):
         remove_leftovers(Path(target).parent)
     with atomic_writer(target) as file:
-        write(file, entries)
+        write(file, stored)
 
 
 def read_entries(source: PathOrFile, extension: str) -> Entries:
@@ -95,16 +103,49 @@ def read_entries(source: PathOrFile, extension: str) -> Entries:
     return _read(source, extension, getattr(source, "name", "the file"))
 
 
+def _stored(name: str, entry: Entry) -> Entry:
+    """Return an entry as files hold it."""
+    if not isinstance(entry, Entry):
+        raise ArgumentError(f"write_entries: entries must hold Entry by name, got {described(entry)} as {name!r}")
+    if not {"", ".", ".."}.isdisjoint(name.split("/")) or _UNFIT.search(name):
+        raise ArgumentError(
+            "write_entries: names must have parts between slashes that are neither empty nor . nor .., without NUL and lone "
+            f"surrogates, got {name!r}"
+        )
+    dtype = entry.values.dtype
+    if dtype.name == _BFLOAT16:
+        bits = np.asarray(entry.values, order="C").view(np.uint16)  # the upper half of float32
+        wide = (bits.astype(np.uint32) << 16).view(np.float32)
+        return Entry(wide, {**entry.attributes, _DTYPE: _BFLOAT16}, entry.group)
+    if dtype.kind not in NUMBERS:
+        raise DTypeError(f"array {name} must hold plain numbers, got {dtype}")
+    return entry
+
+
+def _restored(entry: Entry) -> Entry:
+    """Return an entry as it was given to `write_entries`; bfloat16 stays float32 where ml_dtypes is not installed."""
+    if entry.attributes.get(_DTYPE) != _BFLOAT16 or entry.values.dtype != np.float32:
+        return entry
+    attributes = {key: value for key, value in entry.attributes.items() if key != _DTYPE}
+    with suppress(ImportError):
+        import ml_dtypes
+
+        bits = np.asarray(entry.values, order="C").view(np.uint32) >> 16
+        return Entry(bits.astype(np.uint16).view(ml_dtypes.bfloat16), attributes, entry.group)
+    return Entry(entry.values, attributes, entry.group, entry.is_own)
+
+
 def _read(file: IO[bytes], extension: str, name: str) -> Entries:
     read = _known_format(extension).read
     try:
-        return read(file)
+        return {key: _restored(entry) if _DTYPE in entry.attributes else entry for key, entry in read(file).items()}
     except FileFormatError as error:
         raise FileFormatError(f"{name}: {error}") from error.__cause__
     except MemoryError:
         raise
     except Exception as error:  # parsers meet bytes that nobody has checked, and raise whatever comes up
-        raise FileFormatError(f"{name}: the file must be whole and in the format {extension}, got: {error}") from error
+        told = " ".join(str(error).split())  # a line end could begin a hint of its own
+        raise FileFormatError(f"{name}: the file must be whole and in the format {extension}, got: {told}") from error
 
 
 @dataclass(frozen=True, slots=True)

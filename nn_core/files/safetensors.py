@@ -7,7 +7,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from nn_core.errors import FileFormatError
+from nn_core.errors import FileFormatError, quoted
 from nn_core.files.entries import Array, Entries, Entry, checksum, require_names, verify
 
 _DTYPES: Final = {
@@ -24,6 +24,10 @@ _DTYPES: Final = {
     "F32": "float32",
     "F64": "float64",
 }
+#: Floating dtypes that NumPy lacks are read as float32, which holds all of their numbers.
+_WIDENED: Final = {"BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
+#: Digits of the largest integer of 64 bits; arithmetic with longer ones takes as long as their writer wants.
+_MAX_DIGITS: Final = 19
 #: Longer headers are refused: a real one has about 100 bytes for each array.
 _HEADER_LIMIT_BYTES: Final = 100_000_000
 
@@ -81,7 +85,7 @@ def _header(file: IO[bytes]) -> dict[str, Any]:
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= _HEADER_LIMIT_BYTES:
         raise FileFormatError(f"the header must have from 2 to {_HEADER_LIMIT_BYTES} bytes, got {length}")
-    header = json.loads(file.read(length), object_pairs_hook=_without_duplicates)
+    header = json.loads(file.read(length), object_pairs_hook=_without_duplicates, parse_int=_integer)
     if not isinstance(header, dict):
         raise FileFormatError(f"the header must name arrays, got {type(header).__name__}")
     return header
@@ -98,16 +102,47 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > _MAX_DIGITS:
+        raise FileFormatError(f"an integer must have at most {_MAX_DIGITS} digits, got {len(digits)}")
+    return int(digits)
+
+
 def _array(name: str, entry: Any, body: bytes) -> Array:
-    if entry["dtype"] not in _DTYPES:
-        raise FileFormatError(f"array {name} must have one of the dtypes {', '.join(_DTYPES)}, got {entry['dtype']}")
-    dtype = np.dtype(_DTYPES[entry["dtype"]]).newbyteorder("<")
+    code = entry["dtype"]
+    if code not in _DTYPES and code not in _WIDENED:
+        known = ", ".join((*_DTYPES, *_WIDENED))
+        raise FileFormatError(f"array {quoted(name)} must have one of the dtypes {known}, got {quoted(code)}")
+    dtype = np.dtype(_DTYPES.get(code, f"uint{8 * _WIDENED.get(code, 1)}")).newbyteorder("<")
     shape = tuple(entry["shape"])
     start, end = entry["data_offsets"]
     n_bytes = dtype.itemsize * prod(shape)
     if min((0, *shape)) < 0 or not 0 <= start <= end <= len(body) or end - start != n_bytes:
-        raise FileFormatError(f"array {name} of shape {shape} must be within the file, got bytes {start} to {end}")
-    return np.frombuffer(body, dtype, offset=start, count=n_bytes // dtype.itemsize).reshape(shape)
+        where = f"{quoted(name)} of shape {quoted(shape)}"
+        raise FileFormatError(f"array {where} must be within the file, got bytes {start} to {end}")
+    found = np.frombuffer(body, dtype, offset=start, count=n_bytes // dtype.itemsize).reshape(shape)
+    return _widened(found, code) if code in _WIDENED else found
+
+
+def _widened(bits: Array, code: str) -> Array:
+    """Return the numbers of a floating dtype that NumPy lacks, from their bits, as float32."""
+    if code == "BF16":  # the upper half of float32
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    if code == "F8_E5M2":  # the upper half of float16
+        return (bits.astype(np.uint16) << 8).view(np.float16).astype(np.float32)
+    return _e4m3()[bits]
+
+
+def _e4m3() -> Array:
+    """Return the numbers of F8_E4M3 by their bits, float32 of shape (256,).
+
+    Reference: P. Micikevicius and others (2022), FP8 formats for deep learning, arXiv:2209.05433, table 1.
+    """
+    bits = np.arange(256)
+    exponent, fraction = (bits >> 3) & 15, (bits & 7) / 8
+    magnitude = np.where(exponent == 0, fraction * 2.0**-6, (1 + fraction) * 2.0 ** (exponent - 7))
+    magnitude[(bits & 127) == 127] = np.nan  # without infinities
+    return np.where(bits < 128, magnitude, -magnitude).astype(np.float32)
 
 
 def _require_adjoining(offsets: list[tuple[int, int]], n_bytes: int) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from nn_core.dispatch.plugin import packages
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import quoted
 from nn_core.runtime import installed
 
 
@@ -20,11 +21,13 @@ def plugins_behind(objects: Mapping[str, Any]) -> dict[str, str]:
 
 
 def hint_of_missing(recorded: object) -> str:
-    """A line that says which plugins of a file are not installed here, empty where all are."""
+    """A line that says which plugins of a file are not installed here, empty where all are.
+
+    The names are those that the file states: they are quoted, and no command to copy contains them.
+    """
     known = recorded.items() if isinstance(recorded, Mapping) else ()
     missing = {str(name): str(package) for name, package in known if name not in installed.entry_points()}
     if not missing:
         return ""
-    names = " and ".join(f"{name!r} ({package})" for name, package in missing.items())
-    install = " ".join(package.partition(" ")[0] for package in missing.values())
-    return f"hint: it was written with plugins that are not installed, {names}: pip install {install}"
+    names = " and ".join(f"{quoted(name)} of the package {quoted(package)}" for name, package in missing.items())
+    return f"hint: it says that it was written with plugins that are not installed: {names}"

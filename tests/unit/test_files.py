@@ -201,7 +201,7 @@ def safetensors(header, body=b""):
         (safetensors(b"{]"), "whole and in the format .safetensors"),
         (
             safetensors({"w": {"dtype": "F8", "shape": [1], "data_offsets": [0, 1]}}),
-            "array w must have one of the dtypes",
+            "array .w. must have one of the dtypes",
         ),
         (
             safetensors({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, b"1234"),

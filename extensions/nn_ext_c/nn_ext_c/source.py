@@ -11,7 +11,8 @@ from nn_ext_c.loops import number
 from nn_ext_c.memory import Plan, plan_memory
 from nn_ext_c.program import C_TYPES, Argument, Array, Buffer, Program, Step, Value
 
-#: Words that cannot name things in C or in C++, and the names of the function itself.
+#: Words that cannot name things in C or in C++, with the extensions of GNU: keywords, macros that compilers or <math.h> predefine,
+#: types and functions that the source uses, and the names of its own arguments.
 _KEYWORDS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -20,7 +21,13 @@ _KEYWORDS: Final = frozenset(
         for friend goto if inline int int8_t int32_t long main mutable namespace new noexcept not not_eq nullptr operator
         or or_eq private protected public register reinterpret_cast restrict return short signed sizeof static
         static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename uint8_t
-        union unsigned using virtual void volatile wchar_t while xor xor_eq context arena bytes""",
+        union unsigned using virtual void volatile wchar_t while xor xor_eq
+        char8_t char16_t char32_t co_await co_return co_yield concept consteval constinit requires typeof typeof_unqual
+        linux unix i386 sun sparc mips hpux vax near far interrupt vector pixel complex imaginary I
+        abs acosf acoshf asinf asinhf atan2f atanf atanhf ceilf cosf coshf erff expf expm1f fabsf floorf fmaxf fminf fmodf
+        isfinite isinf isnan isnormal log1pf logf powf rintf roundf signbit sinf sinhf sqrtf tanf tanhf truncf
+        memcpy memset int16_t uint16_t uint32_t int64_t uint64_t size_t errno
+        context arena bytes""",
     )
 )
 _PER_LINE: Final = 8

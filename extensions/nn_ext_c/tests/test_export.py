@@ -1,12 +1,14 @@
 """Pairs of files as a whole: names, constants, memory, errors, and whole networks."""
 
+import subprocess
+
 import numpy as np
 import pytest
 
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from extensions.nn_ext_c.tests.compiled import Network, compile_files, difference
+from extensions.nn_ext_c.tests.compiled import FLAGS, Network, compile_files, compiler, difference
 from nn_core.ext import ArgumentError, find_extension
 from nn_ext_c import export, export_source
 
@@ -232,3 +234,26 @@ def test_whole_networks_compute_the_same(build, tmp_path):
         x.d = rng.normal(size=x.shape)
         y.forward()
         assert difference(net(x.d, shapes=[y.shape])[0], y.d) < 1e-5
+
+
+#: What the C compilers of this project have before the first line of a source, and functions that sources call.
+HOSTILE_NAMES = [
+    *("linux", "unix", "i386", "typeof", "near", "vector", "I", "NULL", "EOF", "INFINITY", "NAN", "M_PI", "HUGE_VALF"),
+    *("expf", "tanhf", "fabsf", "isnan", "sqrtf", "main", "context", "double", "co_await", "requires", "size_t", "y0", "gamma"),
+]
+
+
+@pytest.mark.parametrize("standard", ["c99", "gnu99", "gnu17"])
+def test_names_that_compilers_know(standard, tmp_path):
+    sources = {}
+    for number, name in enumerate(HOSTILE_NAMES):
+        x = nn.Variable((2, 3))
+        y = F.tanh(F.exp(x)) + F.relu(x)
+        sources[f"net{number}"] = export_source({f"{name}": y}, {name: x}, name=f"net{number}")
+    for name, source in sources.items():
+        (tmp_path / f"{name}.h").write_text(source.header)
+        (tmp_path / f"{name}.c").write_text(source.code)
+    options = [f"-std={standard}", "-c", "-fsyntax-only", "-Wno-error=builtin-declaration-mismatch"]
+    command = [compiler(), *FLAGS[1:], *options, *(str(tmp_path / f"{name}.c") for name in sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]

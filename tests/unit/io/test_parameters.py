@@ -183,7 +183,7 @@ def test_names_of_scopes_and_parameters_do_not_mix(tmp_path, name, message):
     ],
 )
 def test_files_that_contradict_themselves(tmp_path, names, message):
-    nn.save_parameters(tmp_path / "p.npz", {name: nn.Variable((1,)) for name in names})
+    np.savez(tmp_path / "p.npz", **{name: np.zeros(1, np.float32) for name in names})
     with pytest.raises(FileFormatError, match=message):
         nn.load_parameters(tmp_path / "p.npz")
     assert snapshot() == []

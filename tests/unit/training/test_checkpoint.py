@@ -263,7 +263,7 @@ def test_checkpoints_name_the_plugins_that_they_need(install, tmp_path, caplog):
     assert "not installed" not in caplog.text
     install.uninstall(module)
     installed.forget()
-    hint = "hint: it was written with plugins that are not installed, 'acme' (nn-ext-acme 1.0): pip install nn-ext-acme"
+    hint = "hint: it says that it was written with plugins that are not installed: 'acme' of the package 'nn-ext-acme 1.0'"
     load_checkpoint(path, counter=counter)
     assert f"load_checkpoint: {path}: {hint}" in caplog.text
     with pytest.raises(ArgumentError, match=re.escape(f"got no counter\n  {hint}")):
