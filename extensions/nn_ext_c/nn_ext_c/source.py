@@ -11,7 +11,7 @@ from nn_ext_c.loops import number
 from nn_ext_c.memory import Plan, plan_memory
 from nn_ext_c.program import C_TYPES, Argument, Array, Buffer, Program, Step, Value
 
-#: Words that cannot name things in C or in C++, with the extensions of GNU: keywords, macros that compilers or <math.h> predefine,
+#: Words that cannot name things in C or in C++, with the extensions of GNU: keywords, predefined macros,
 #: types and functions that the source uses, and the names of its own arguments.
 _KEYWORDS: Final = frozenset(
     re.findall(
