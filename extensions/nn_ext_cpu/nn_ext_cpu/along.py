@@ -5,7 +5,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, blocks_around, forward_arrays, refuse_dtypes, reshaped
+from nn_ext_cpu.describe import FLOAT, backward_arrays, blocks_around, forward_arrays, refuse_dtypes, reshaped
 from nn_ext_cpu.pointwise import compile_program
 
 
@@ -94,14 +94,15 @@ class Norm:
         return refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """Prepare the sum of powers, and its root in place."""
+        """Prepare the sum of powers, in float32, and its root."""
         (x,), (y,) = call.inputs, call.outputs
         p = float(call.args["p"])  # type: ignore[arg-type]  # a number by the specification
-        power = ["y = mul x x"] if p == 2 else ["a = abs x", "y = pow_scalar a ; p"]
-        kept = reshaped(y, _kept(call))
-        total = _program([x, y], [x, kept], power, {"x": 0, "y": 1}, p=p)
-        root = _program([x, y], [None, kept], ["y = pow_scalar y ; root"], {"y": 1}, root=1 / p)
-        return _native.chain([total, root])
+        power = ["total = mul x x"] if p == 2 else ["a = abs x", "total = pow_scalar a ; p"]
+        kept, wide = reshaped(y, _kept(call)), ArrayDesc(_kept(call), FLOAT)
+        names = {"x": 0, "y": 1, "total": 2}
+        total = _program([x, y, wide], [x, None, wide], power, names, p=p)
+        root = _program([x, y, wide], [None, kept, wide], ["y = pow_scalar total ; root"], names, root=1 / p)
+        return _native.chain([total, root], 1)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare dy sgn(x) (|x| / y)^(p - 1), 0 where the norm is 0."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal
-from nn_ext_cpu.pointwise import Pointwise
+from nn_ext_cpu.pointwise import MAX_REGISTERS, Pointwise
 
 #: Powers that are cheaper by other functions: the lines before the last, and the last one without its target.
 _POWERS: Final[Mapping[float, tuple[list[str], str]]] = {
@@ -37,11 +37,13 @@ def _exponent(call: Call) -> float:
 
 
 def _chain(function: str, names: list[str], target: str) -> str:
-    """Lines that join `names` by a function of two arrays."""
+    """Lines that join `names` by a function of two arrays; what is between is no array, which could be a narrow one."""
     if len(names) == 1:
         return f"{target} = copy {names[0]}"
-    lines = [f"{target} = {function} {names[0]} {names[1]}"]
-    return "\n".join(lines + [f"{target} = {function} {target} {name}" for name in names[2:]])
+    first, *others = names
+    targets = [*["joined"] * (len(others) - 1), target]
+    sources = [first, *["joined"] * (len(others) - 1)]
+    return "\n".join(f"{to} = {function} {of} {name}" for to, of, name in zip(targets, sources, others, strict=True))
 
 
 def _inputs(call: Call) -> list[str]:
@@ -49,9 +51,17 @@ def _inputs(call: Call) -> list[str]:
 
 
 def _factors(call: Call) -> Mapping[str, str]:
-    """The gradient of each factor: dy times all others."""
+    """The gradient of each factor: dy times all others; none where these are too many for one program."""
     names = _inputs(call)
+    if 2 * len(names) + 2 >= MAX_REGISTERS:
+        return {}
     return {name: _chain("mul", ["dy", *[other for other in names if other != name]], f"d{name}") for name in names}
+
+
+def _refuse_many(call: Call) -> Refusal | None:
+    """Refuse more inputs than a program takes beside the result and what is joined."""
+    most = MAX_REGISTERS - 2
+    return Refusal(f"takes at most {most} inputs, got {len(call.inputs)}") if len(call.inputs) > most else None
 
 
 def _refuse_partial_condition(call: Call) -> Refusal | None:
@@ -89,8 +99,9 @@ ARITHMETIC: Final[dict[str, Kernel]] = {
     "AddN": Pointwise(
         lambda call: _chain("add", _inputs(call), "y"),
         lambda call: {name: f"d{name} = copy dy" for name in _inputs(call)},
+        refuse=_refuse_many,
     ),
-    "MulN": Pointwise(lambda call: _chain("mul", _inputs(call), "y"), _factors),
+    "MulN": Pointwise(lambda call: _chain("mul", _inputs(call), "y"), _factors, refuse=_refuse_many),
     "Where": Pointwise(
         "y = select condition x_true x_false",
         {"x_true": "dx_true = mask_nonzero dy condition", "x_false": "dx_false = mask_zero dy condition"},
