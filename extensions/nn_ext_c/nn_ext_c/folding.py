@@ -9,6 +9,7 @@ import nn_core as nn
 from nn_core.experimental.graph_converters import BatchNormalizationFoldingModifierInner
 from nn_core.experimental.graph_converters.batch_normalization_folding import INNER_PRODUCTS, linear_form
 from nn_core.function import Function
+from nn_core.graph_rewriting import functions_of
 
 _FOLDED_INTO: Final = (*INNER_PRODUCTS, "DepthwiseConvolution")
 
@@ -16,14 +17,17 @@ _FOLDED_INTO: Final = (*INNER_PRODUCTS, "DepthwiseConvolution")
 class _Folding(BatchNormalizationFoldingModifierInner):
     """The folding, where the parameters are constants and nothing else reads what is normalized."""
 
-    def __init__(self, inputs: Collection[nn.Variable], names: Mapping[nn.Variable, str]) -> None:
+    def __init__(
+        self, inputs: Collection[nn.Variable], names: Mapping[nn.Variable, str], exact: Collection[Function]
+    ) -> None:
         super().__init__()
+        self._exact = exact
         self.given = set(inputs)
         self.made = dict(names)
 
     def modify(self, f: Function, inputs: list[nn.Variable]) -> nn.Variable | None:
         """Replace a normalization that follows an inner product."""
-        if f.name != "BatchNormalization" or f.args["batch_stat"] or len(f.outputs) > 1:
+        if f.name != "BatchNormalization" or f.args["batch_stat"] or len(f.outputs) > 1 or f in self._exact:
             return None
         before = inputs[0].parent
         if before is None or before.name not in _FOLDED_INTO or not self.is_read_once(f.inputs[0]):
@@ -50,10 +54,25 @@ class _Folding(BatchNormalizationFoldingModifierInner):
         return parameter
 
 
+def _before_jumps(outputs: Collection[nn.Variable]) -> set[Function]:
+    """Functions whose results go to a discontinuous one, such as a sign, as they are or element by element.
+
+    A folded normalization is near beta where its input is the mean, and not exactly beta.
+    """
+    found: set[Function] = set()
+    sees_rounding: set[nn.Variable] = set()
+    for f in reversed(functions_of(outputs)):
+        if not sees_rounding.isdisjoint(f.outputs):
+            found.add(f)
+        if "discontinuous" in f.tags or (f in found and not f.tags.keys().isdisjoint(("pointwise", "selecting"))):
+            sees_rounding.update(f.inputs)
+    return found
+
+
 def folded(
     outputs: Mapping[str, nn.Variable], inputs: Collection[nn.Variable], names: Mapping[nn.Variable, str]
 ) -> tuple[dict[str, nn.Variable], dict[nn.Variable, str]]:
     """A copy of the graph with what can be folded, and the names of constants in it."""
-    folding = _Folding(inputs, names)
+    folding = _Folding(inputs, names, _before_jumps(list(outputs.values())))
     copies = folding.convert(list(outputs.values()))
     return dict(zip(outputs, copies, strict=True)), folding.made

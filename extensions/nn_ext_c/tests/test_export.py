@@ -39,6 +39,21 @@ def test_normalizations_are_folded_and_scopes_stay_as_they_are(tmp_path):
     assert made.constant_bytes == 4 * (4 * 27 + 4 + 64 * 5 + 5)
 
 
+@pytest.mark.parametrize("jump", [lambda h: F.sign(F.relu(h), 0.0), F.binary_tanh, lambda h: F.greater_scalar(h, 0.0)])
+def test_no_normalization_is_folded_before_a_jump(tmp_path, jump):
+    """It is exactly beta where the convolution gives the mean, and a sign shows the difference."""
+    rng = np.random.default_rng(0)
+    x = nn.Variable.from_numpy_array(rng.integers(-1, 2, (1, 3, 5, 5)).astype(np.float32))
+    w = nn.Variable.from_numpy_array(rng.integers(-1, 2, (8, 3, 1, 1)).astype(np.float32))
+    mean, variance = (nn.Variable((1, 8, 1, 1)) for _ in range(2))
+    mean.d, variance.d = rng.integers(-1, 2, (1, 8, 1, 1)), rng.uniform(0.1, 2, (1, 8, 1, 1))
+    y = jump(F.batch_normalization(F.convolution(x, w), None, None, mean, variance, batch_stat=False))
+    y.forward()
+    np.testing.assert_array_equal(Network(tmp_path, {"y": y}, {"x": x})(x.d, shapes=[y.shape])[0], y.d)
+    made = export_source({"y": y}, {"x": x})
+    assert "batch_normalization" in made.code
+
+
 def test_names_are_those_of_c(tmp_path):
     x, z = nn.Variable((2,), name="float"), nn.Variable((2,), name="Float")
     made = export_source({"1 y": x + z, "context": x * z}, {"float": x, "Float": z, "é": nn.Variable((3,))})

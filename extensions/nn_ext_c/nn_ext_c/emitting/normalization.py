@@ -33,7 +33,7 @@ def normalized(call: Call, x: Value, average: Value, variance: Value) -> Value:
 def scaled_by_statistics(call: Call, x: Value, first: int, axes: Sequence[int]) -> Value:
     """A batch normalization with beta, gamma, mean and variance from input `first` on.
 
-    Running statistics and parameters are joined to one scale and one shift.
+    Running variances and gammas are joined to one scale.
     """
     return batch_normalized(call, x, first, axes)[0]
 
@@ -51,11 +51,13 @@ def batch_normalized(call: Call, x: Value, first: int, axes: Sequence[int]) -> l
 def _scaled_and_shifted(
     call: Call, x: Value, beta: Value | None, gamma: Value | None, average: Value, variance: Value
 ) -> Value:
-    """A normalization by known statistics as one product and one sum; scale and shift are worked out in double."""
-    m, v = (array_of(value, "statistics").astype(np.float64) for value in (average, variance))
-    scale = (1.0 if gamma is None else array_of(gamma, "gamma").astype(np.float64)) / np.sqrt(v + call.args["eps"])
-    shift = (0.0 if beta is None else array_of(beta, "beta").astype(np.float64)) - m * scale
-    return call.map("a * b + c", x, call.program.constant(scale, name="scale"), call.program.constant(shift, name="shift"))
+    """A normalization by known statistics, whose scale is worked out in double; exactly beta where x is the mean."""
+    v = array_of(variance, "variance").astype(np.float64)
+    factor = (1.0 if gamma is None else array_of(gamma, "gamma").astype(np.float64)) / np.sqrt(v + call.args["eps"])
+    scale = call.program.constant(factor, name="scale")
+    if beta is None:
+        return call.map("(a - b) * c", x, average, scale)
+    return call.map("(a - b) * c + d", x, average, scale, beta)
 
 
 @emitter("BatchNormalization", "SyncBatchNormalization")
