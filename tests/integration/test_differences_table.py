@@ -113,6 +113,7 @@ TESTS = {
     "saving": f"{HERE}::test_a_new_file_takes_the_place_when_it_is_complete",
     "a damaged file": f"{HERE}::test_a_damaged_file_changes_nothing",
     "`need_grad = False` set": "tests/unit/solvers/test_frozen.py::test_a_frozen_parameter_is_left_alone_and_goes_on_later",
+    "a frozen parameter whose layer": "tests/unit/parametric_functions/test_freezing.py::test_frozen_parameters_stay_as_they_are",
     "a parameter whose gradient": "tests/unit/solvers/test_solver.py::test_zero_grad_and_parameters_without_gradient",
     "`update()` without": "tests/unit/solvers/test_frozen.py::test_freezing_everything_is_no_reason_for_a_warning",
     "`AdamW`, `SgdW`,": "tests/unit/solvers/test_rate_zero.py::test_a_warm_up_from_zero_is_one_from_its_first_other_rate",
