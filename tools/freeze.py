@@ -87,7 +87,7 @@ class Run:
         self.average = MovingAverage(nn.get_parameters(), 0.9)
 
     def objects(self) -> dict[str, Any]:
-        """What a checkpoint is made of."""
+        """Return what a checkpoint is made of."""
         held = nn.get_parameters(grad_only=False)
         return {"parameters": held, "solver": self.solver, "data": self.data, "average": self.average}
 

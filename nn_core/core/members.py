@@ -5,11 +5,13 @@ Every one has a path, the name of the attribute followed by positions and keys: 
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
 
+#: Prefix of the names of submodules.
+SUBMODULE_MARK: Final = "@"
 #: The name of an attribute, and the positions and keys inside it.
 Path: TypeAlias = tuple[str, ...]
 
@@ -67,3 +69,12 @@ def take_over(key: str, present: Variable, param: Variable) -> None:
         raise ShapeError(f"set_parameter: {key} must have the shape {present.shape}, got {param.shape}")
     present.data.copy_from(param.data)
     present.need_grad = param.need_grad
+
+
+def place_of(key: str) -> tuple[str, str]:
+    """The path of the module that has the parameter `key`, with a '/' at its end, and its name there."""
+    parts = key.split("/")
+    n_modules = 0
+    while n_modules < len(parts) and parts[n_modules].startswith(SUBMODULE_MARK):
+        n_modules += 1
+    return "".join(f"{part}/" for part in parts[:n_modules]), "/".join(parts[n_modules:])

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from nn_core.core.copies import copied
-from nn_core.core.members import Path, found_in, require_no_set, take_over
+from nn_core.core.evaluating import warn_of_training
+from nn_core.core.members import SUBMODULE_MARK as SUBMODULE_MARK
+from nn_core.core.members import Path, found_in, place_of, require_no_set, take_over
 from nn_core.core.tree import tree
 from nn_core.errors import ArgumentError
 from nn_core.files import PathOrFile
@@ -27,12 +29,11 @@ from nn_core.parametric_functions.scope import (
     parameter_scope,
     set_parameter,
 )
+from nn_core.runtime.holders import HOLDERS
 from nn_core.variable import Variable
 
-#: Prefix of the names of submodules.
-SUBMODULE_MARK: Final = "@"
 #: Attributes of a module's own, besides those of the program.
-_OWN: Final = frozenset({"_called", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
+_OWN: Final = frozenset({"_called", "_evaluates", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
 
 
 class ParamMemo:
@@ -146,7 +147,10 @@ class Module:
         if "_grows" in self.__dict__:
             _ = self.submodules  # those that were added answer for this module from now on
         with parameter_scope("", scope=self.parameter_scope):
-            return self.call(*args, **kwargs)
+            result = self.call(*args, **kwargs)
+        if self.__dict__.pop("_evaluates", False):  # the first call shows it, and walking through a graph takes time
+            warn_of_training(self, (args, kwargs), result)
+        return result
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; a subclass defines it."""
@@ -159,6 +163,7 @@ class Module:
         """The parameters of this module that its methods have made, without those of its submodules."""
         if "_scope" not in self.__dict__:
             object.__setattr__(self, "_scope", OrderedDict())
+            HOLDERS[id(self)] = self
         return self._scope
 
     @property
@@ -193,15 +198,21 @@ class Module:
 
     @property
     def training(self) -> bool:
-        """Whether the network trains; setting it sets it for all submodules too. A submodule answers for its root."""
+        """Whether the network trains; setting it sets it for all submodules too. A submodule answers for its root.
+
+        Modules of layers follow it. Functions do not: F.dropout drops, and one warning says so.
+        """
         if "_training" in self.__dict__:
             return self._training
         return True if self.parent is None else self.parent.training
 
     @training.setter
     def training(self, training: bool) -> None:
+        self.__dict__.pop("_evaluates", None)
         for _, module in self.walk():
             object.__setattr__(module, "_training", bool(training))
+        if not training:
+            self.__dict__["_evaluates"] = True
 
     def is_root(self) -> bool:
         """Whether no module has this one as an attribute."""
@@ -329,7 +340,7 @@ class Module:
         """Put parameters under their names; see ``set_parameter``."""
         modules = dict(self.walk())
         for key, param in params.items():
-            path, name = _split(key)
+            path, name = place_of(key)
             module = modules.get(path)
             present = None if module is None else module._own_parameters(False).get(name)
             if present is not None:
@@ -411,15 +422,15 @@ class Module:
         own = {place: module._own_parameters(False) for place, module in modules.items()}
 
         def find(key: str) -> Variable | None:
-            place, name = _split(key)
+            place, name = place_of(key)
             return own.get(place, {}).get(name)
 
         def may_create(key: str) -> bool:
-            place, _ = _split(key)
+            place, _ = place_of(key)
             return place in modules and not modules[place]._has_been_used()
 
         def create(key: str, parameter: Variable) -> None:
-            place, name = _split(key)
+            place, name = place_of(key)
             with parameter_scope("", scope=modules[place].parameter_scope):
                 set_parameter(name, parameter)
 
@@ -447,6 +458,7 @@ class Module:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.pop("_parent", None)  # a submodule that refers to this module may have taken it for one of its own
         self.__dict__.update(state)
+        HOLDERS[id(self)] = self
         _ = self.submodules  # tells them who their parent is
 
     def copy(self, mode: str = "share") -> Any:
@@ -483,12 +495,3 @@ def _in_own_scope(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _name_of(path: Path) -> str:
     return f"/{SUBMODULE_MARK}".join(path)
-
-
-def _split(key: str) -> tuple[str, str]:
-    """The path of the module that has the parameter `key`, with a '/' at its end, and its name there."""
-    parts = key.split("/")
-    n_modules = 0
-    while n_modules < len(parts) and parts[n_modules].startswith(SUBMODULE_MARK):
-        n_modules += 1
-    return "".join(f"{part}/" for part in parts[:n_modules]), "/".join(parts[n_modules:])

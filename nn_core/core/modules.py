@@ -45,10 +45,10 @@ class ConvBn(Module):
         self.stride = complete_dims(stride, 2)
         self.act = act
 
-    def call(self, x: Variable, training: bool = True) -> Variable:
-        """Shape (N, C, H, W) to (N, outmaps, H / stride, W / stride); `training`: normalize by the batch."""
+    def call(self, x: Variable, training: bool | None = None) -> Variable:
+        """(N, C, H, W) to (N, outmaps, H / stride, W / stride); `training`: normalize by the batch; None: if it trains."""
         h = PF.convolution(x, self.outmaps, self.kernel, get_conv_same_pad(self.kernel), self.stride, with_bias=False)
-        h = PF.batch_normalization(h, batch_stat=training)
+        h = PF.batch_normalization(h, batch_stat=self.training if training is None else training)
         return h if self.act is None else self.act(h)
 
 
@@ -72,7 +72,7 @@ class ResUnit(Module):
         if skip_by_conv:
             self.skip = ConvBn(channels, 1, stride)
 
-    def call(self, x: Variable, training: bool = True) -> Variable:
-        """Shape (N, C, H, W) to (N, channels, H / stride, W / stride); `training`: normalize by the batch."""
+    def call(self, x: Variable, training: bool | None = None) -> Variable:
+        """Shape (N, C, H, W) to (N, channels, H / stride, W / stride); `training`: as in `ConvBn`."""
         h = self.conv3(self.conv2(self.conv1(x, training), training), training)
         return F.relu(h + (self.skip(x, training) if self.skip_by_conv else x))

@@ -13,11 +13,13 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
+from nn_core.io.checkpoints import parameters_among
 from nn_core.logger import logger
 from nn_core.messages.refusal import door
 from nn_core.network_files import HINT
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
+from nn_core.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
 
@@ -47,6 +49,9 @@ def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = No
     """
     format_name = extension_of("save_parameters", path, extension)
     chosen = get_parameters(grad_only=False) if params is None else params
+    if not chosen:
+        where = where_parameters_are(get_current_parameter_scope())
+        logger.warning("save_parameters: there must be parameters to save, got none%s", where)
     entries = {
         name: Entry(variable.data.get_data("r"), {"need_grad": bool(variable.need_grad), "index": index})
         for index, (name, variable) in enumerate(chosen.items())
@@ -144,7 +149,22 @@ def load_parameters(
         raise ArgumentError(f"load_parameters: nn-ext-nnp must be installed to read {given}, got none\n  {HINT}")
     source = read_parameters("load_parameters", path, None if is_path else extension)
     find = partial(_present, file=source.file)
-    return load_into("load_parameters", source, get_parameters(grad_only=False), find, set_parameter, strict=strict)
+    report = load_into("load_parameters", source, get_parameters(grad_only=False), find, set_parameter, strict=strict)
+    if report.created and not report.loaded:
+        _warn_of_modules(source.file, report)
+    return report
+
+
+def _warn_of_modules(file: str, report: LoadReport) -> None:
+    """Log that a module has the parameters that were made in the scope, where nothing reads them."""
+    own = [type(module).__name__ for module, found in modules_with_parameters() if not found.keys().isdisjoint(report.created)]
+    if own:
+        logger.warning(
+            "load_parameters: the parameters of %s must be in the current scope to get its values, got none: they were made "
+            "there, and those of module %s stay as they are\n  hint: load_parameters() is also a method of the module",
+            file,
+            ", ".join(own),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +188,9 @@ def read_parameters(function: str, path: PathOrFile, extension: str | None) -> P
         FileFormatError: when the file is damaged, of another format, or contradicts itself.
     """
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
-    entries = read_entries(path, extension_of(function, path, extension))
+    entries = parameters_among(name, read_entries(path, extension_of(function, path, extension)))
+    if not entries:
+        logger.warning("%s: %s must hold parameters, got none%s", function, name, where_parameters_are())
     for key in entries:
         _require_own_place(key, entries, name)
         _require_index(key, entries[key].attributes.get("index", 0), name)

@@ -20,6 +20,7 @@ from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, rai
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.repeated import as_used, call_again, remember
 from nn_core.runtime.ambient import MEMO, Ambient, AmbientScope
+from nn_core.runtime.holders import SCOPES
 from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -34,6 +35,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 _ROOT: Final[Scope] = {}
+SCOPES.append(_ROOT)
 _CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
 #: The program's own dictionary that holds the current scope, for messages; None: the parameters of the process.
 _OWN: Final[ContextVar[Scope | None]] = ContextVar("own parameters", default=None)

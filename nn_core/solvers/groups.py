@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from nn_core.graph.node import FLAGS_VERSION
+from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers.hooks import Hook
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Rule, Target
@@ -207,7 +208,7 @@ def why_nothing(slots: Collection[Slot]) -> str | None:
     if not slots:
         return (
             "there must be parameters to change, got none (hint: call set_parameters() with nn_core.get_parameters() after "
-            "the network was built)"
+            f"the network was built){where_parameters_are()}"
         )
     if all(is_frozen(slot.variable) for slot in slots):
         return None

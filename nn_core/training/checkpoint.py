@@ -14,9 +14,11 @@ import numpy as np
 import nn_core
 from nn_core import random
 from nn_core.context import get_current_context
+from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries
 from nn_core.logger import logger
+from nn_core.runtime.holders import where_parameters_are
 from nn_core.settings import num_threads
 from nn_core.training.needed_plugins import hint_of_missing, plugins_behind
 from nn_core.training.states import as_text, copied, from_text, is_stateful, pack, set_state_of, state_of, unpack
@@ -28,6 +30,8 @@ FORMAT: Final = 1
 #: The entry of plain values.
 _TREE: Final = "checkpoint.json"
 _RANDOM: Final = "random"
+#: Names under which programs save parameters.
+_MODELS: Final = ("parameters", "params", "model")
 _NAME: Final = re.compile(r"(?P<prefix>.+)-(?P<number>\d+)(?P<extension>\.[a-z0-9]+)")
 
 
@@ -54,10 +58,19 @@ def take_snapshot(**objects: Any) -> Snapshot:
     """The content that `save_checkpoint` would write; its arrays may share memory with the objects."""
     if _RANDOM in objects:
         raise ArgumentError("save_checkpoint: random is the name of the state of random numbers, got it for another object")
+    for name, item in objects.items():
+        _require_parameters(name, item)
     states = {name: state_of(item) for name, item in objects.items() if is_stateful(item)}
     values = {name: item for name, item in objects.items() if name not in states}
     states[_RANDOM] = random.get_state()
     return Snapshot(states, values, {**_about(), "plugins": plugins_behind(objects)})
+
+
+def _require_parameters(name: str, item: object) -> None:
+    """Refuse parameters that are none: an empty dictionary under another name is a plain value."""
+    found = item.get_parameters() if isinstance(item, Module) else item
+    if isinstance(found, Mapping) and not found and (found is not item or name in _MODELS):
+        raise ArgumentError(f"save_checkpoint: {name} must have parameters, got none{where_parameters_are()}")
 
 
 def write_snapshot(path: PathLike, snapshot: Snapshot) -> None:
@@ -155,7 +168,8 @@ def save_checkpoint(path: PathLike, **objects: Any) -> None:
             Numbers, strings, arrays, lists and dictionaries of them are kept as they are.
 
     Raises:
-        ArgumentError: when the extension is another one, or a state holds something else.
+        ArgumentError: when the extension is another one, or a state holds something else; when a module, or what is called
+            parameters, params or model, has no parameters.
 
     Example:
         >>> from nn_core.training import load_checkpoint, save_checkpoint

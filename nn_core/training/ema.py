@@ -9,6 +9,7 @@ import numpy as np
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import described
+from nn_core.runtime.holders import where_parameters_are
 from nn_core.training.states import set_state_of, state_of
 from nn_core.training.triggers import every
 from nn_core.variable import Variable
@@ -26,7 +27,7 @@ class MovingAverage:
         decay: From 0 to 1.
 
     Raises:
-        ArgumentError: when `parameters` are not Variables by name, or `decay` is outside of this range.
+        ArgumentError: when `parameters` are not Variables by name, or there are none; when `decay` is outside of this range.
 
     Example:
         >>> from nn_core.training import MovingAverage
@@ -48,6 +49,8 @@ class MovingAverage:
             raise ArgumentError(f"MovingAverage: parameters must be Variables by name, got {described(parameters)}")
         if not 0.0 <= decay <= 1.0:
             raise ArgumentError(f"MovingAverage: decay must be from 0 to 1, got {decay}")
+        if not parameters:
+            raise ArgumentError(f"MovingAverage: there must be parameters to average, got none{where_parameters_are()}")
         self._parameters = dict(parameters)
         self._decay = decay
         self._updates = 0

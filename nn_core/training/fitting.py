@@ -2,6 +2,7 @@
 
 import inspect
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,14 +14,18 @@ from nn_core import functions as F
 from nn_core.core.module import Module
 from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.graph_rewriting import functions_of
+from nn_core.logger import logger
 from nn_core.parametric_functions.scope import get_parameters
+from nn_core.random import seed as set_seed
+from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress
 from nn_core.training.extensions.evaluator import Output
 from nn_core.training.metrics import Accuracy, Confusion, RegressionErrors
 from nn_core.training.trainer import Extension, Trainer
-from nn_core.training.triggers import every
+from nn_core.training.triggers import Trigger, every
 from nn_core.training.updater import Updater
 from nn_core.variable import Variable
 
@@ -29,6 +34,10 @@ Arrays: TypeAlias = tuple[Any, Any]
 #: ``network(x)`` or ``network(x, test=False)`` gives scores of classes or predictions.
 Network: TypeAlias = Callable[..., Variable]
 
+#: Seed of the orders of samples where none is given.
+_SEED: Final = 313
+#: Parameters that `fit` has trained, and how often they had been written by then.
+_TRAINED: Final[weakref.WeakKeyDictionary[Variable, int]] = weakref.WeakKeyDictionary()
 _TASKS: Final = ("classification", "regression")
 
 
@@ -87,12 +96,13 @@ def fit(
     epochs: int = 10,
     batch_size: int = 64,
     solver: Solver | None = None,
-    seed: int = 313,
+    seed: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    go_on: bool = False,
     progress: bool = True,
-    extensions: Sequence[Extension] = (),
+    extensions: Sequence[Extension | Trigger] = (),
     **settings: Any,
 ) -> Fit:
     """Train a network on arrays.
@@ -109,17 +119,20 @@ def fit(
         epochs: How often each sample is taken.
         batch_size: Samples of a step.
         solver: Default: Adam.
-        seed: Seed of the orders of samples.
+        seed: Seed of the orders of samples, of initial weights and of random functions, by ``nn_core.seed``; weights that
+            are there already stay as they are. None: 313 for the orders, and random numbers go on.
         out: Folder for the log and for checkpoints; None: neither.
         resume: Continue the newest run in `out` from its newest checkpoint.
         overwrite: Remove the files of the newest run in `out`; see ``Trainer.run``.
+        go_on: Train on what an earlier call has trained, which is refused without it or `resume`.
         progress: Show a bar.
-        extensions: Further extensions of the trainer.
+        extensions: Further extensions of the trainer; triggers among them, such as ``early_stop(...)``, end training.
         **settings: Further arguments of `Updater`: accumulate, clip_norm, weight_decay, loss_scale.
 
     Raises:
-        ArgumentError: when an argument is wrong, inputs and targets have different lengths, or `out` holds a run that has not
-            come to its end.
+        ArgumentError: when an argument is wrong, inputs and targets have different lengths, the network has no parameters
+            to train, or `out` holds a run that has not come to its end; when an earlier call has trained the parameters,
+            and neither `resume` nor `go_on` is given.
 
     Example:
         >>> from nn_core.training import fit
@@ -134,20 +147,29 @@ def fit(
     x_train, t_train = _checked("fit", task, train)
     batch_size = min(batch_size, len(x_train))
     x, t = Variable((batch_size, *x_train.shape[1:])), Variable((batch_size, *t_train.shape[1:]))
+    if seed is not None:
+        set_seed(seed)
     loss = _loss(task, _called(network, x, test=False), t)
     parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
+    trained = _to_train(parameters, loss)
+    if not (resume or go_on):
+        _require_new(trained)
     solver = Adam() if solver is None else solver
-    solver.set_parameters({name: parameter for name, parameter in parameters.items() if parameter.need_grad})
+    solver.set_parameters(trained)
     log = Log()
+    until = every(epochs, "epoch")
+    for trigger in extensions:
+        until = until | trigger if isinstance(trigger, Trigger) else until
     with ExitStack() as stack:
+        order = np.random.RandomState(_SEED if seed is None else seed)
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
         data = stack.enter_context(
             data_iterator_simple(
-                lambda index: (x_train[index], t_train[index]), len(x_train), batch_size, True, np.random.RandomState(seed)
+                lambda index: (x_train[index], t_train[index]), len(x_train), batch_size, True, order
             )
         )
         updater = Updater(data, [x, t], loss, solver, model=parameters, **settings)
-        trainer = Trainer(updater, every(epochs, "epoch"), folder, [log, *extensions])
+        trainer = Trainer(updater, until, folder, [log, *(one for one in extensions if not isinstance(one, Trigger))])
         if validation is not None:
             held_out = _checked("fit", task, validation)
             vx, vt = Variable(x.shape), Variable(t.shape)
@@ -158,14 +180,50 @@ def fit(
         if out is not None:
             trainer.extend(Checkpoint())
         trainer.run(resume=resume, overwrite=overwrite)
+    _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
     return Fit(network, task, Variable(x.shape), log.entries, parameters)
+
+
+def _to_train(parameters: Mapping[str, Variable], loss: Variable) -> dict[str, Variable]:
+    """The parameters that need a gradient; refuses none, and warns of others that the loss depends on."""
+    trained = {name: parameter for name, parameter in parameters.items() if parameter.need_grad}
+    if not trained:
+        raise ArgumentError(f"fit: network must have parameters to train, got none{where_parameters_are()}")
+    known = {parameter.storage for parameter in trained.values()}
+    leaves = {leaf for function in functions_of([loss]) for leaf in function.inputs if leaf.parent is None and leaf.need_grad}
+    others = [leaf for leaf in leaves if leaf.storage not in known]
+    if others:
+        shapes = ", ".join(sorted(f"{leaf.name or 'one'} of shape {leaf.shape}" for leaf in others)[:8])
+        where = where_parameters_are()
+        logger.warning("fit: the network must have all parameters of the loss, got others: %s%s", shapes, where)
+    return trained
+
+
+def _require_new(trained: Mapping[str, Variable]) -> None:
+    """Refuse parameters that are as an earlier call of `fit` has left them."""
+    left = [name for name, variable in trained.items() if _TRAINED.get(variable) == variable.data.modification_count]
+    if len(left) == len(trained):
+        raise ArgumentError(
+            f"fit: the weights must be new, or set since an earlier fit, got {left[0]} as that has left it\n"
+            "  hint: a new module or nn_core.clear_parameters() starts anew, go_on=True trains on"
+        )
 
 
 def _called(network: Network, x: Variable, test: bool) -> Variable:
     function = network.call if isinstance(network, Module) else network
-    if "test" in inspect.signature(function).parameters:
-        return network(x, test=test)
-    return network(x)
+    settings = {"test": test} if "test" in inspect.signature(function).parameters else {}
+    if not test or not isinstance(network, Module):
+        return network(x, **settings)
+    modes = [(module, module.__dict__.get("_training")) for _, module in network.walk()]
+    network.training = False
+    try:
+        made: Variable = network(x, **settings)
+        return made
+    finally:
+        for module, mode in modes:
+            module.__dict__["_training"] = mode
+            if mode is None:
+                del module.__dict__["_training"]
 
 
 def _loss(task: str, y: Variable, t: Variable) -> Variable:

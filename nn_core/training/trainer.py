@@ -142,12 +142,17 @@ class Trainer:
             name: The name in checkpoints; None: their own, with a number when it is taken.
 
         Raises:
-            ArgumentError: when one is not callable, has an unknown phase, or a plugin does not offer it.
+            ArgumentError: when one is not callable, is a trigger, has an unknown phase, or a plugin does not offer it.
         """
         if name is not None and (len(extensions) != 1 or any(entry.name == name for entry in self._entries)):
             raise ArgumentError(f"extend: name must be that of one extension, and new, got {name!r}")
         for extension in extensions:
             found = _offered(extension) if isinstance(extension, str) else extension
+            if isinstance(found, Trigger):  # it is a function of the trainer, whose answer nobody would read
+                raise ArgumentError(
+                    f"extend: extensions must do something, got the trigger {described(found)}\n"
+                    "  hint: until=every(20, 'epoch') | trigger ends training; extend(extension, every=trigger) runs by it"
+                )
             entry = _Entry(found, every, name or self._free_name(found))
             entry.runs = self._is_first_rank or not getattr(found, "first_rank_only", False)
             self._entries.append(entry)

@@ -12,6 +12,7 @@ from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.messages.refusal import checked_count, checked_flag, described
 from nn_core.parametric_functions.scope import get_parameters
+from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.hooks import GradientHook
@@ -150,6 +151,7 @@ class Updater:
         self._weight_decay = weight_decay
         self._hooks = tuple(hooks)
         self._model = model
+        self._trains = False
         self._ranks = self._ranks_of(comm, shards)
         self._is_cut = self._ranks is not None and self._ranks.n_parts > 0
         self._plain_graph = self._graph_without_extras()
@@ -183,13 +185,28 @@ class Updater:
     # -- one iteration ---------------------------------------------------------------------------------------------
 
     def update(self) -> None:
-        """Run one iteration."""
+        """Run one iteration.
+
+        Raises:
+            ArgumentError: when no solver has parameters.
+        """
+        if not self._trains and isinstance(self._loss, Variable):
+            self._require_parameters()
         if self._plain_graph is None or self.loss_scale is not None:
             self._update_by_parts()
         else:
             inputs, loss = self._plain_graph
             self._step_plainly(inputs, loss)
+        if not self._trains:  # a function may have made the parameters in this iteration
+            self._require_parameters()
         self.iteration += 1
+
+    def _require_parameters(self) -> None:
+        self._trains = any(solver.get_parameters() for solver in self.solvers.values())
+        if not self._trains:
+            raise ArgumentError(
+                f"Updater: solver must have parameters to train, got none: call its set_parameters(){where_parameters_are()}"
+            )
 
     def _update_by_parts(self) -> None:
         """Run `step`, on all ranks where there are several."""
