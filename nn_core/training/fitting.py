@@ -1,6 +1,8 @@
 """Train on arrays in one call."""
 
+import functools
 import inspect
+import operator
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +16,7 @@ from nn_core import functions as F
 from nn_core.core.module import Module
 from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.graph.node import Storage
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
 from nn_core.parametric_functions.scope import get_parameters
@@ -147,8 +150,7 @@ def fit(
     x_train, t_train = _checked("fit", task, train)
     batch_size = min(batch_size, len(x_train))
     x, t = Variable((batch_size, *x_train.shape[1:])), Variable((batch_size, *t_train.shape[1:]))
-    if seed is not None:
-        set_seed(seed)
+    order = _order(seed)
     loss = _loss(task, _called(network, x, test=False), t)
     parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
     trained = _to_train(parameters, loss)
@@ -157,19 +159,15 @@ def fit(
     solver = Adam() if solver is None else solver
     solver.set_parameters(trained)
     log = Log()
-    until = every(epochs, "epoch")
-    for trigger in extensions:
-        until = until | trigger if isinstance(trigger, Trigger) else until
+    until = functools.reduce(operator.or_, _triggers(extensions), every(epochs, "epoch"))
     with ExitStack() as stack:
-        order = np.random.RandomState(_SEED if seed is None else seed)
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
         data = stack.enter_context(
-            data_iterator_simple(
-                lambda index: (x_train[index], t_train[index]), len(x_train), batch_size, True, order
-            )
+            data_iterator_simple(lambda index: (x_train[index], t_train[index]), len(x_train), batch_size, True, order)
         )
         updater = Updater(data, [x, t], loss, solver, model=parameters, **settings)
-        trainer = Trainer(updater, until, folder, [log, *(one for one in extensions if not isinstance(one, Trigger))])
+        trainer = Trainer(updater, until, folder, [log])
+        trainer.extend(*[one for one in extensions if not isinstance(one, Trigger)])
         if validation is not None:
             held_out = _checked("fit", task, validation)
             vx, vt = Variable(x.shape), Variable(t.shape)
@@ -184,19 +182,34 @@ def fit(
     return Fit(network, task, Variable(x.shape), log.entries, parameters)
 
 
+def _order(seed: int | None) -> np.random.RandomState:
+    """The generator of the orders of samples; all other random numbers follow the seed if one is given."""
+    if seed is not None:
+        set_seed(seed)
+    return np.random.RandomState(_SEED if seed is None else seed)
+
+
+def _triggers(extensions: Sequence[Extension | Trigger]) -> list[Trigger]:
+    return [one for one in extensions if isinstance(one, Trigger)]
+
+
 def _to_train(parameters: Mapping[str, Variable], loss: Variable) -> dict[str, Variable]:
     """The parameters that need a gradient; refuses none, and warns of others that the loss depends on."""
     trained = {name: parameter for name, parameter in parameters.items() if parameter.need_grad}
     if not trained:
         raise ArgumentError(f"fit: network must have parameters to train, got none{where_parameters_are()}")
-    known = {parameter.storage for parameter in trained.values()}
-    leaves = {leaf for function in functions_of([loss]) for leaf in function.inputs if leaf.parent is None and leaf.need_grad}
-    others = [leaf for leaf in leaves if leaf.storage not in known]
+    others = _leaves(loss) - {parameter.storage for parameter in trained.values()}
     if others:
-        shapes = ", ".join(sorted(f"{leaf.name or 'one'} of shape {leaf.shape}" for leaf in others)[:8])
+        shapes = ", ".join(sorted(f"one of shape {storage.data.shape}" for storage in others)[:8])
         where = where_parameters_are()
         logger.warning("fit: the network must have all parameters of the loss, got others: %s%s", shapes, where)
     return trained
+
+
+def _leaves(loss: Variable) -> set[Storage]:
+    """The leaves that a loss depends on and that need a gradient."""
+    read = [variable for function in functions_of([loss]) for variable in function.inputs]
+    return {variable.storage for variable in read if variable.parent is None and variable.need_grad}
 
 
 def _require_new(trained: Mapping[str, Variable]) -> None:
