@@ -127,7 +127,7 @@ class Function:
                 raise ArgumentError(f"applied_to: changes must be empty for the PythonFunction {self.name}, got {changes}")
             with context_scope(node.context):
                 return node.python(*inputs)
-        settings = node.setup.given if isinstance(node.setup, ResolvedCall) else node.args
+        settings = {**node.setup.given, **node.setup.lengths} if isinstance(node.setup, ResolvedCall) else node.args
         with context_scope(node.context):
             return apply(node.spec, self._placed("applied_to", inputs), {**settings, **changes})
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
+from nn_core.graph.lengths import renewed
 from nn_core.variable import Variable
 
 #: Called with a function and its inputs in the copy; returns what stands for its outputs, or None for a plain copy.
@@ -151,7 +152,7 @@ class GraphCopy:
         inputs = [self[variable] for variable in function.inputs]
         made = None if self._rewrite is None else self._rewrite(function, inputs)
         is_plain = made is None
-        results = _listed(function.applied_to(*inputs) if made is None else made)
+        results = _listed(function.applied_to(*inputs, **self._lengths_of(function)) if made is None else made)
         if len(results) != len(outputs):
             raise ArgumentError(
                 f"GraphCopy: what stands for {function.name} must have {len(outputs)} outputs, got {len(results)}"
@@ -162,6 +163,16 @@ class GraphCopy:
             if not result.name:
                 result.name = original.name
             self._copies.setdefault(_key(original), result)
+
+    def _lengths_of(self, function: Function) -> dict[str, Any]:
+        """The settings of a function that follow from the shapes of variables, for the counterparts of these."""
+        setup = function.node.setup
+        if not setup.sources:
+            return {}
+        for source in setup.sources:
+            for before in functions_of([source]):  # perhaps none of the results depends on its values
+                self.add(before)
+        return renewed(dict(setup.lengths), self.__getitem__)
 
 
 def copy_graph(

@@ -1,5 +1,6 @@
 """Variable: a value in a computation graph, with its gradient."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -13,6 +14,7 @@ from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
+from nn_core.graph.lengths import move_origin
 from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
 from nn_core.graph.reshape import RESHAPED, change_leaf_shape
@@ -43,8 +45,11 @@ COMPARISONS: Final = frozenset(
 ) | {"LogicalNot", "IsInf", "IsNaN"}
 #: Attributes of the engine, which completion does not offer.
 _ENGINE: Final = frozenset(
-    {"storage", "consumers", "lazy_inputs", "lazy_array", "of_storage", "output_index", "plans", "producer", "trace_node"}
-)
+    {
+        "storage", "consumers", "lazy_inputs", "lazy_array", "of_storage", "output_index", "plain_shape", "plans", "producer",
+        "trace_node",
+    }
+)  # fmt: skip
 
 
 class Variable(Value, VariableOperators, SuggestsAttributes):
@@ -177,12 +182,13 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self.shape)
+        return len(self.plain_shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self.storage.data.size
+        size: int = math.prod(self.shape)
+        return size
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -244,7 +250,8 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
-        return self.storage.data.size_from_axis(axis)
+        size: int = math.prod(self.shape[max(axis, 0) :])
+        return size
 
     def apply(self, **kwargs: Any) -> "Variable":
         """Set the given properties and return the variable itself.
@@ -394,6 +401,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
         if producer is not None:
             producer.connect(index, self)
             var.producer = None
+        move_origin(var, self)
         invalidate()
 
     def clear_all_graph_links(self) -> None:

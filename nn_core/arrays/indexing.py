@@ -19,8 +19,9 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import apply, operator
-from nn_core.graph.derive import Derivation, follows_shapes
+from nn_core.graph.derive import Derivation, follows_shapes, kept
 from nn_core.graph.imperative import array_of, as_one_kind
+from nn_core.graph.lengths import KINDS, Length, move_origin, origins_of, present_shape, renewed, settled
 from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.graph.node import Node, invalidate
 from nn_core.messages.refusal import described, door
@@ -30,7 +31,7 @@ from nn_core.variable import Variable
 
 _SLICE = spec_of_api("slice")
 #: Types of what cuts an array or adds an axis.
-_CUTS: Final = frozenset((int, slice, type(None), type(Ellipsis)))
+_CUTS: Final = frozenset((int, Length, slice, type(None), type(Ellipsis)))
 
 
 @follows_shapes
@@ -64,7 +65,9 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if not AUTO_FORWARD.get():
         parts = key if isinstance(key, tuple) else (key,)
         sources = [operand for operand in (old, *parts, value) if isinstance(operand, Variable)]
-        Derivation(lambda: [_assigned(old, key, value)], sources, [self])
+        origins = origins_of((key, value))
+        repeated = kept((old, key, value))
+        Derivation(lambda: [_assigned(*renewed(repeated))], sources, [self], origins=origins)
 
 
 def _assigned(old: Variable, key: Any, value: Any) -> Variable:
@@ -106,36 +109,53 @@ def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
             key += (slice, part.start, part.stop, part.step)
         else:
             key.append(part)
-    try:
-        settings, shape = _cut_of(x.shape, *key)
-    except TypeError:  # an end has no hash either, or is no number at all
-        settings, shape = _cut_of.__wrapped__(x.shape, *key)
+    at_once = isinstance(x, NdArray) or AUTO_FORWARD.get()
+    old = x.shape if at_once else x.plain_shape
+    if not KINDS.isdisjoint(map(type, key)):
+        key = settled(key, present_shape) if at_once else key
+        settings, shape, places = _cut_of.__wrapped__(old, *key)  # a cache would keep a variable, and mix it with others
+    else:
+        try:
+            settings, shape, places = _cut_of(old, *key)
+        except TypeError:  # an end has no hash either, or is no number at all
+            settings, shape, places = _cut_of.__wrapped__(old, *key)
     if settings is not None:
         x = apply(_SLICE, (x,), settings)
-    elif x.shape == shape:
+    elif old == shape:
         return operator("identity")(x)
-    return x if x.shape == shape else operator("reshape")(x, shape=shape)
+    lengths = x.shape
+    if lengths == shape:
+        return x
+    return operator("reshape")(x, shape=shape if at_once else tuple([1 if n is None else lengths[n] for n in places]))
 
 
 @functools.lru_cache(maxsize=4096, typed=True)  # 1.0 must not be taken for 1
-def _cut_of(old: Shape, *key: Any) -> tuple[Mapping[str, Any] | None, Shape]:
-    """The settings of the slice of an array of shape `old`, None where all of it is taken, and the shape of the result."""
+def _cut_of(old: Shape, *key: Any) -> tuple[Mapping[str, Any] | None, Shape, tuple[int | None, ...]]:
+    """How to cut an array of shape `old`.
+
+    Returns:
+        The settings of the slice, None where all of it is taken; the shape of the result; and for each of its axes which one
+        of the slice it is, None for a new one.
+    """
     parts = _without_ellipsis(len(old), tuple(_parts_of(key)))
     bounds: list[tuple[int, int, int]] = []
     shape: list[int] = []
+    places: list[int | None] = []
     for part in parts:
         if part is None:
             shape.append(1)
+            places.append(None)
             continue
         size = old[len(bounds)]
         cut = _slice_of(part, len(bounds), size)
         if cut is part:
             shape.append(len(range(*cut.indices(size))))
+            places.append(len(bounds))
         bounds.append(bounds_of(cut))
     if all(part is None or part == slice(None) for part in parts):
-        return None, tuple(shape)
+        return None, tuple(shape), tuple(places)
     start, stop, step = zip(*bounds, strict=True)
-    return {"start": start, "stop": stop, "step": step}, tuple(shape)
+    return {"start": start, "stop": stop, "step": step}, tuple(shape), tuple(places)
 
 
 def _parts_of(key: Iterable[Any]) -> Iterator[Any]:
@@ -164,7 +184,8 @@ def _slice_of(part: Any, axis: int, size: int) -> slice:
         return part
     if not -size <= part < size:
         raise IndexError(f"index {part} is out of bounds for axis {axis} with size {size}")
-    return slice(int(part), None if part == -1 else int(part) + 1)
+    first = part if type(part) is Length else int(part)
+    return slice(first, None if first == -1 else first + 1)
 
 
 def _pick_by_data(x: Any, parts: Any) -> Any:
@@ -232,7 +253,8 @@ def _places(x: Any, key: Any) -> np.ndarray[Any, Any]:
 
 
 def _flattened(x: Any) -> Any:
-    return x if x.ndim == 1 else operator("reshape")(x, shape=(x.size,))
+    # places in it are those of this very shape, so a copy of the graph for another one must not fit
+    return x if x.ndim == 1 else operator("reshape")(x, shape=(int(x.size),))
 
 
 def _index(x: Any, places: np.ndarray[Any, Any]) -> Any:
@@ -297,6 +319,7 @@ def _detached(x: Variable) -> Variable:
     """A variable that takes the place of `x` for the functions that used it so far."""
     old = Variable.of_storage(x.storage, x._need_grad)
     old.name, old._persistent, old._recompute = x.name, x._persistent, x._recompute
+    move_origin(x, old)
     if x.producer is not None:
         x.producer.connect(x.output_index, old)
     for function in x.function_references:

@@ -19,6 +19,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import apply
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import as_one_kind
+from nn_core.graph.lengths import Length, Ratio
 from nn_core.messages.refusal import described, door, real_numbers
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.variable import Variable
@@ -26,10 +27,13 @@ from nn_core.variable import Variable
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 
-def _number(name: str, number: Any) -> float:
+def _number(name: str, number: Any) -> Any:
     """An operand that is a number; an integer may be larger than every float."""
+    kind = type(number)
+    if kind is float or kind is Ratio:
+        return number
     try:
-        return float(number)
+        return float(number) if kind is not Length else number * 1.0
     except OverflowError as error:
         raise ArgumentError(f"{name}: a number must fit into 64 bits, got {described(number)}") from error
 

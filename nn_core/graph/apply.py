@@ -18,6 +18,7 @@ from nn_core.graph.forward import compute_for_shapes
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
 from nn_core.graph.infer import require_shapes
+from nn_core.graph.lengths import lengths_among, present_settings, present_shape
 from nn_core.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
 from nn_core.graph.node import Node, Setup, Storage, invalidate, require_no_circle
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
@@ -70,7 +71,12 @@ def _apply_anew(
     # no other call can lack an input that it must have
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
+    lengths = lengths_among(args)
+    if lengths:
+        args = {**args, **present_settings(spec.api, lengths, present_shape)}
     call = resolved_call(spec, args, shapes)
+    if lengths and not AUTO_FORWARD.get():
+        call = call.with_lengths(lengths)
     if outputs is not None:
         outputs = _listed_outputs(spec, outputs)
         imperative = imperative or (not inputs and isinstance(outputs[0], NdArray))
@@ -90,14 +96,14 @@ def _shapes_of(spec: FunctionSpec, inputs: tuple[Any, ...]) -> tuple[list[Shape 
     shapes: list[Shape | None] = []
     for value in inputs:
         if type(value) is Variable:
-            shapes.append(value.shape)
+            shapes.append(value.plain_shape)
         elif isinstance(value, NdArray):
             imperative = True
             shapes.append(value._shape)
         elif value is None:
             shapes.append(None)
         elif isinstance(value, Variable):  # a subclass, which the walks of dynamic graphs pass over
-            shapes.append(value.shape)
+            shapes.append(value.plain_shape)
         else:
             raise _wrong_kind(spec, inputs, value)
     return shapes, imperative
@@ -257,7 +263,7 @@ def _protect_intermediates(node: Node, kernel: PreparedKernel, inputs: list[NdAr
     """Let a function rewrite copies of what other functions computed, because gradients may read that."""
     for position, (value, updated) in enumerate(zip(node.inputs, kernel.updated, strict=True)):
         if updated and value is not None and value.producer is not None:
-            copy = NdArray.of_shape(value.shape)
+            copy = NdArray.of_shape(value.plain_shape)
             copy.copy_from(value.storage.data)
             inputs[position] = copy
 
@@ -342,8 +348,8 @@ def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequen
     spec = spec_of_python(function, len(inputs), len(made))
     node = Node(spec, {}, inputs, [variable.storage for variable in made], function.ctx, need_grad)
     node.python = function
-    shapes = tuple([None if value is None else value.shape for value in inputs])
-    node.setup = Setup(shapes, tuple([variable.shape for variable in made]))
+    shapes = tuple([None if value is None else value.plain_shape for value in inputs])
+    node.setup = Setup(shapes, tuple([variable.plain_shape for variable in made]))
     for index, variable in enumerate(made):
         # made as a leaf without a gradient; as a result its answer follows from the inputs
         variable._need_grad = None

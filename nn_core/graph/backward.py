@@ -17,9 +17,11 @@ from nn_core.graph.backward_data import BackwardPlan, ForwardData, Target
 from nn_core.graph.completion import Completions, with_completions
 from nn_core.graph.gradient_compiler import GradientCompiler
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
+from nn_core.graph.lengths import present_shape
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.plan import current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
+from nn_core.graph.reshape import has_other_lengths
 from nn_core.graph.trace_node import ANYWHERE
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
@@ -89,8 +91,8 @@ def _checked_start(root: Value, grad: Any) -> Any:
     if isinstance(start, np.ndarray) and start.dtype.kind in _NO_NUMBERS:
         raise ArgumentError(f"backward: grad must be a number or an array of numbers, got {described(grad)}")
     shape = np.shape(start) if isinstance(start, (float, np.ndarray)) else start.shape
-    if shape not in ((), root.shape):
-        raise ShapeError(f"backward: grad must have the variable's shape {root.shape}, got {shape}")
+    if shape not in ((), root.plain_shape):
+        raise ShapeError(f"backward: grad must have the variable's shape {root.plain_shape}, got {shape}")
     return start
 
 
@@ -135,7 +137,7 @@ def _warn_of_no_gradient(root: Value) -> None:
         logger.warning(
             "backward: the variable must depend on one with need_grad=True, got one of shape %s, and %s; no gradient was "
             "computed (this is logged once)",
-            root.shape,
+            root.plain_shape,
             what,
         )
 
@@ -234,8 +236,8 @@ def _compiled(
 def _require_fitted(order: Iterable[Node]) -> None:
     """Refuse a backward pass through functions whose inputs have got other shapes since the forward pass."""
     for node in order:
-        given = tuple([None if value is None else value.shape for value in node.inputs])
-        if given != node.setup.shapes:
+        given = tuple([None if value is None else value.plain_shape for value in node.inputs])
+        if given != node.setup.shapes or has_other_lengths(node, present_shape):
             shapes = ", ".join("none" if shape is None else str(shape) for shape in given)
             raise GraphError(
                 f"backward: the inputs of {node.spec.api} must have the shapes of the forward pass, got {shapes}\n"

@@ -20,6 +20,7 @@ from nn_core.dispatch.resolve import Dtypes, dtypes_of, resolve
 from nn_core.graph.checked import guarded_kernel
 from nn_core.graph.failure import note_call
 from nn_core.graph.infer import infer, input_entries, made_outputs
+from nn_core.graph.lengths import Origin, origins_of
 from nn_core.graph.memory import channels_last_strides
 from nn_core.rules.arguments import resolve_args
 from nn_core.runtime.caches import KeyedCache
@@ -42,7 +43,10 @@ class ResolvedCall:
     """A function with checked settings, for inputs of given shapes.
 
     Attributes:
-        given: The settings as the caller gave them: what is missing, None or counted from the end follows the shapes.
+        given: The settings as the caller gave them, in plain numbers: what is missing, None or counted from the end follows
+            the shapes.
+        lengths: Those of them that follow from the shapes of variables; see `nn_core.graph.lengths`.
+        origins: These variables.
         args: All settings, with their defaults.
         shapes: The shapes of the inputs, None where one is not given.
         output_entries, output_shapes: The specification and the shape of each output that is made, aux outputs included.
@@ -57,7 +61,9 @@ class ResolvedCall:
         "_kernels",
         "args",
         "given",
+        "lengths",
         "n_visible",
+        "origins",
         "output_entries",
         "output_shapes",
         "plain",
@@ -73,6 +79,8 @@ class ResolvedCall:
     ) -> None:
         self.spec = spec
         self.given = given
+        self.lengths: Mapping[str, Any] = {}
+        self.origins: tuple[Origin, ...] = ()
         self.args = args
         self.shapes = shapes
         made = made_outputs(spec, infer(spec, args, shapes))
@@ -93,6 +101,17 @@ class ResolvedCall:
         other = copy.copy(self)
         other.given = given
         return other
+
+    def with_lengths(self, lengths: Mapping[str, Any]) -> "ResolvedCall":
+        """The same call with settings that follow from the shapes of variables; it shares the kernels."""
+        other = copy.copy(self)
+        other.lengths, other.origins = lengths, origins_of(lengths)
+        return other
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """The variables whose shapes its settings follow."""
+        return tuple([origin.value for origin in self.origins]) if self.origins else ()
 
     def kernel(self, context: Context, same_dtypes: SameDtypes = ()) -> "PreparedKernel":
         """The kernel for `context`, chosen when it is first asked for."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope, get_current_context
+from nn_core.graph.lengths import PLAIN_SHAPES, Origin, origin_of, origins_of, renewed
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
 from nn_core.graph.node import Node, Value, invalidate
 from nn_core.graph.plans import MAX_SHAPES, Shapes
@@ -34,6 +35,7 @@ class Derivation:
         sources: The variables that the part starts from.
         results: The variables that the program has got; held weakly.
         watched: Variables whose shapes matter besides those of the sources.
+        origins: Variables that only give lengths.
     """
 
     def __init__(
@@ -41,23 +43,36 @@ class Derivation:
         build: Callable[[], Sequence[Value]],
         sources: Sequence[Value],
         results: Sequence[Value],
-        watched: Sequence[Value] | None = None,
+        watched: Sequence[Value] = (),
+        origins: Sequence[Origin] = (),
     ) -> None:
-        self.sources = tuple(sources)
+        # not the variables: an assignment may let another one take the place of one of them
+        self._sources = *map(origin_of, sources), *origins
+        self._origins = tuple(origins)
         self._build = build
-        self._watched = self.sources if watched is None else tuple({id(v): v for v in (*watched, *sources)}.values())
+        self._watched = tuple(dict.fromkeys((*map(origin_of, watched), *self._sources)))
         #: the functions that give the results, and which of their outputs: other variables may take these over
         self._ends = [(weakref.ref(result.producer), result.output_index) for result in results if result.producer is not None]
-        self._modes = get_current_context(), NO_GRAD.get(), RECOMPUTE.get()
-        self._shapes = self._present_shapes()
+        self._modes = get_current_context(), NO_GRAD.get(), RECOMPUTE.get(), PLAIN_SHAPES.get()
+        self._shapes = self.watched_shapes()
         self._others: dict[Shapes, list[_Ending | None]] = {}
         for result in results:
             if result.producer is not None:
                 result.producer.derivation = self
 
+    @property
+    def sources(self) -> list[Value]:
+        """The variables that the part starts from, and those that give lengths."""
+        return [origin.value for origin in self._sources]
+
+    @property
+    def lengths(self) -> list[Value]:
+        """The variables that only give lengths."""
+        return [origin.value for origin in self._origins]
+
     def follow(self) -> None:
         """Put the part for the present shapes of the sources into the place of the one for earlier shapes."""
-        shapes = self._present_shapes()
+        shapes = self.watched_shapes()
         if shapes == self._shapes:
             return
         nodes = [(reference(), place) for reference, place in self._ends]
@@ -75,13 +90,15 @@ class Derivation:
         invalidate()
         RESHAPED.advance()
 
-    def _present_shapes(self) -> Shapes:
-        return tuple([value.shape for value in self._watched])
+    def watched_shapes(self) -> Shapes:
+        """The present shapes that decide how the part is built."""
+        return tuple([origin.value.plain_shape for origin in self._watched])
 
     def _built(self, results: Sequence[Value | None]) -> list[_Ending | None]:
-        context, no_grad, recompute = self._modes
+        context, no_grad, recompute, plain = self._modes
         # as when it was built: the modes of now are those of another part of the program
-        with context_scope(context), AUTO_FORWARD.scope(False), NO_GRAD.scope(no_grad), RECOMPUTE.scope(recompute):
+        modes = AUTO_FORWARD.scope(False), NO_GRAD.scope(no_grad), RECOMPUTE.scope(recompute), PLAIN_SHAPES.scope(plain)
+        with context_scope(context), modes[0], modes[1], modes[2], modes[3]:
             made = self._build()
         return [None if result is None else _ending(result, new) for result, new in zip(results, made, strict=True)]
 
@@ -142,15 +159,27 @@ def follows_shapes(function: F) -> F:
 
 def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
     sources = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, Value)]
+    origins = origins_of((args, kwargs))
     results = _flat(returned)
     places = [place for place, result in enumerate(results) if _is_made(result, sources)]
-    if sources and places:
+    if (sources or origins) and places:
+        kept_args, kept_kwargs = kept(args), kept(kwargs)
 
         def build() -> list[Value]:
-            made = _flat(function(*args, **kwargs))
+            made = _flat(function(*renewed(kept_args), **renewed(kept_kwargs)))
             return [made[place] for place in places]
 
-        Derivation(build, sources, [results[place] for place in places])
+        Derivation(build, sources, [results[place] for place in places], origins=origins)
+
+
+def kept(value: Any) -> Any:
+    """An argument for a later call: with the origins of variables, also in tuples, lists and mappings; see `renewed`."""
+    if isinstance(value, Value):
+        return origin_of(value)
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind([kept(part) for part in value])
+    return {name: kept(part) for name, part in value.items()} if kind is dict else value
 
 
 def _is_made(result: Any, sources: Sequence[Value]) -> bool:

@@ -257,7 +257,7 @@ def _propagate(calls: Sequence[_Call], dtype: str, root: Value, grad: Any) -> No
 def _start(last: _Call, root: Value, grad: Any) -> Array:
     part, gradient, *_ = last
     kernel: PreparedKernel = part.kernel if gradient is None else gradient.kernel  # type: ignore[union-attr]  # a node
-    start = np.empty(root.shape, dtype_of(kernel.output_dtypes[root.output_index]))
+    start = np.empty(root.plain_shape, dtype_of(kernel.output_dtypes[root.output_index]))
     start[...] = grad.get_data("r") if isinstance(grad, NdArray) else grad
     return start
 
@@ -277,7 +277,7 @@ def _all_arriving(flow: dict[_Slot, Array], first: Array | None, part: Part, gra
 def _through_view(arriving: Array | None, inputs: Sequence[Value | None]) -> Sequence[Array | None]:
     (value,) = inputs
     assert value is not None
-    return () if arriving is None or not value.need_grad else (arriving.reshape(value.shape),)
+    return () if arriving is None or not value.need_grad else (arriving.reshape(value.plain_shape),)
 
 
 def _computed(

@@ -66,7 +66,7 @@ def run_forward(
 def compute_for_shapes(roots: Sequence[Value]) -> None:
     """Compute values from which shapes follow; what functions rewrite, such as running statistics, stays as it was."""
     rewritten = [
-        (value.storage.data, NdArray.of_shape(value.shape))
+        (value.storage.data, NdArray.of_shape(value.plain_shape))
         for node in forward_order(roots)
         for entry, value in zip(input_entries(node.spec, len(node.inputs)), node.inputs, strict=True)
         if value is not None and value.is_leaf and entry.name in node.spec.updates

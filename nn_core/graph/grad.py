@@ -12,7 +12,8 @@ from nn_core.context import context_scope
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import GraphFunctions
-from nn_core.graph.derive import Derivation
+from nn_core.graph.derive import Derivation, kept
+from nn_core.graph.lengths import PLAIN_SHAPES, renewed
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.precision import graph_of_rule
 from nn_core.graph.python_function import settings_of
@@ -95,7 +96,8 @@ def grad(
         for value in values:
             if not isinstance(value, Variable):
                 raise ArgumentError(f"grad: {what} must be Variables, got {type(value).__name__}")
-    totals = _totals(output_list, input_list, grad_outputs)
+    with PLAIN_SHAPES.scope(True):  # the gradients as a whole are built again for other shapes
+        totals = _totals(output_list, input_list, grad_outputs)
     results = _results(input_list, totals, persistent_outputs, bind_grad_output)
     _follow_shapes(output_list, input_list, grad_outputs, totals)
     return results
@@ -122,25 +124,33 @@ def _follow_shapes(
     outputs: Sequence[Variable], inputs: Sequence[Variable], grad_outputs: Any, totals: Sequence[Variable | None]
 ) -> None:
     """Let the gradients be built again when a leaf has got another shape."""
-    listed = grad_outputs if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
-    given = [value for value in listed if isinstance(value, Variable)]
+    given = _variables_among(grad_outputs)
+    repeated = kept((outputs, inputs, grad_outputs))
     made = {id(total): (place, total) for place, total in enumerate(totals) if total is not None and _is_made(total, given)}
     if not made:
         return
 
     def build() -> list[Value]:
-        fresh = _totals(outputs, inputs, grad_outputs)
-        return [_as_result(fresh[place], inputs[place], given) for place in places]
+        of, by, starts = renewed(repeated)
+        fresh = _totals(of, by, starts)
+        return [_as_result(fresh[place], by[place], _variables_among(starts)) for place in places]
 
     places = [place for place, _ in made.values()]
     # rules look at the shapes of everything before the outputs, not at those of the outputs alone
     sources = [*outputs, *inputs, *given]
-    Derivation(build, sources, [total for _, total in made.values()], _leaves_of(sources))
+    with PLAIN_SHAPES.scope(True):  # as they were built
+        Derivation(build, sources, [total for _, total in made.values()], _leaves_of(sources))
+
+
+def _variables_among(grad_outputs: Any) -> list[Variable]:
+    listed = grad_outputs if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
+    return [value for value in listed if isinstance(value, Variable)]
 
 
 def _leaves_of(sources: Sequence[Variable]) -> list[Value]:
     order = forward_order(sources)
-    return [value for node in order for value in node.inputs if value is not None and value.is_leaf]
+    leaves = [value for node in order for value in node.inputs if value is not None and value.is_leaf]
+    return [*leaves, *[value for node in order for value in node.setup.sources]]
 
 
 def _is_made(total: Variable, given: Sequence[Variable]) -> bool:

@@ -45,7 +45,7 @@ class GradientCompiler:
             self._plan.storages.append((root.storage, root.storage.data, grad))
             target.buffer = self._builder.read(grad, (space, dtype), True)
         else:
-            target.buffer = Buffer(root.shape, dtype, space, space.empty(root.shape, dtype))
+            target.buffer = Buffer(root.plain_shape, dtype, space, space.empty(root.plain_shape, dtype))
             self._plan.start = target.buffer
 
     def _kernel_of(self, node: Node) -> PreparedKernel:
@@ -100,7 +100,7 @@ class GradientCompiler:
         grads = [] if target is None else self._own_grads_of(node)
         if arrangement is None or target is None or not grads:
             return False
-        buffer = Buffer(target.value.shape, grads[0].dtype, grads[0].space)
+        buffer = Buffer(target.value.plain_shape, grads[0].dtype, grads[0].space)
         if all(grad.is_movable for grad in grads):
             done = show_parts(buffer, grads, arrangement)
         else:
@@ -148,7 +148,7 @@ class GradientCompiler:
         target = None if value is None else self._targets[value.storage]
         if target is None or target.buffer is not None or not self._is_cleared(target):
             return False
-        if (target.value.shape, dtype) != (grad.shape, grad.dtype):
+        if (target.value.plain_shape, dtype) != (grad.shape, grad.dtype):
             return False
         target.share(grad)
         return True
@@ -165,7 +165,7 @@ class GradientCompiler:
         flags = self._data.layout(node, kernel, data)
         runner = kernel.backward_for(wanted, flags)
         if runner is None:  # the rule is array code, and takes arrays in whatever layout they have
-            shapes = [None if value is None else value.shape for value in node.inputs]
+            shapes = [None if value is None else value.plain_shape for value in node.inputs]
             runner = RuleRunner(kernel, shapes, [storage.data.shape for storage in node.storages], wanted)
         data = self._laid_out(data, flags, kernel)
         grads = self._laid_out(grads, flags[len(node.inputs) :], kernel)
@@ -243,11 +243,11 @@ class GradientCompiler:
         # the only contribution, in memory of the pass: it serves as it is
         if not target.is_leaf and target.expected == 1 and grad.array is None:
             target.received += 1
-            target.buffer, target.written = alias(grad, value.shape), True
+            target.buffer, target.written = alias(grad, value.plain_shape), True
             return
         backend = self._kernel_of(node).backend
         buffer, add = self._sums.contribution(target, grad.dtype, grad.space, False)
-        self._builder.add(node, assign, (buffer, alias(grad, value.shape)))
+        self._builder.add(node, assign, (buffer, alias(grad, value.plain_shape)))
         if add:
             self._sums.accumulate(node, [(target, buffer)], backend)
 
@@ -263,7 +263,7 @@ class GradientCompiler:
             grad = value.storage.grad
             given = self._builder.read(grad, (kernel.space, dtype), True)
             if target.buffer is None:
-                target.buffer, target.written = Buffer(value.shape, dtype, kernel.space), True
+                target.buffer, target.written = Buffer(value.plain_shape, dtype, kernel.space), True
                 self._builder.add(node, assign, (target.buffer, given))
             else:
                 self._sums.accumulate(node, [(target, given)])

@@ -19,6 +19,8 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import GRAPH_VERSION, Version
 from nn_core.context import Context
 from nn_core.errors import GraphError
+from nn_core.graph.lengths import PLAIN_SHAPES, lengths_of
+from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.messages.refusal import checked_flag
 from nn_core.runtime.locks import fork_safe
 from nn_core.spec.model import ArgValue, FunctionSpec
@@ -194,13 +196,25 @@ class Value:
         return self.trace_node is None and self._producer is None  # in this order: another thread may make the node
 
     @property
-    def shape(self) -> Shape:
-        """Lengths of the axes of the data."""
+    def plain_shape(self) -> Shape:
+        """Lengths of the axes of the data as plain numbers: what the engine reads."""
         trace_node = self.trace_node
         if trace_node is None:
             return (self._storage or self.storage).data._shape
         shape: Shape = trace_node.call.output_shapes[0]
         return shape
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the axes of the data.
+
+        In a static graph each is an int that remembers where it was read: see `nn_core.graph.lengths`.
+        """
+        storage = self._storage
+        if storage is None:
+            return self.plain_shape
+        shape = storage.data._shape
+        return shape if AUTO_FORWARD.get() or PLAIN_SHAPES.get() else lengths_of(self, shape)
 
     @property
     def need_grad(self) -> bool:
@@ -251,6 +265,11 @@ class Setup(NamedTuple):
 
     shapes: tuple[Shape | None, ...]
     output_shapes: tuple[Shape, ...]
+
+    @property
+    def sources(self) -> "tuple[Value, ...]":
+        """Its settings are its own: none is a length that it would follow."""
+        return ()
 
 
 class Node:
@@ -445,7 +464,7 @@ def require_no_circle(function: str, inputs: Iterable[Value | None], storages: I
         if id(value.storage.data.synced) in written:
             raise GraphError(
                 f"{function}: an output must not be what the function or its inputs are computed from, got a variable of "
-                f"shape {value.shape}: the graph would be a circle"
+                f"shape {value.plain_shape}: the graph would be a circle"
             )
 
 

@@ -21,6 +21,7 @@ from nn_core.graph.hooks import NodeHook
 from nn_core.graph.memory import Arena, Slot
 from nn_core.graph.node import Node, Value, forward_order
 from nn_core.graph.plans import Plans
+from nn_core.graph.sources import followed_shapes
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
 from nn_core.typing import Array, Backend, Runner, Step, extra
 
@@ -199,7 +200,7 @@ class Plan:
         """Note in `error` which function of the plan it comes from, where that can be told."""
         for entry in self.entries:
             if runner_of(entry.runner) is runner_of(runner) and entry.node is not None:
-                shapes = [None if value is None else value.shape for value in entry.node.inputs]
+                shapes = [None if value is None else value.plain_shape for value in entry.node.inputs]
                 backend = "" if entry.backend is None else entry.backend.name
                 add_note(error, entry.node.spec, backend, shapes, entry.node.args, getattr(entry.runner, "owner", ""))
 
@@ -389,10 +390,10 @@ def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
     return step
 
 
-def signature_of(order: Iterable[Node], roots: Sequence[Value]) -> tuple[Any, ...]:
+def signature_of(order: Sequence[Node], roots: Sequence[Value]) -> tuple[Any, ...]:
     """Everything about a graph that a plan was compiled for; equal signatures mean that the plan still fits."""
     parts: list[Any] = [tuple((root.storage, root.storage.data.synced, root.persistent) for root in roots)]
-    parts.append((disabled_optimizations(), is_deterministic()))
+    parts.append((disabled_optimizations(), is_deterministic(), followed_shapes(order)))
     for node in order:
         retried = _RETRIED.get(node, 0) if _RETRIED else 0
         parts.append((node, node.need_grad, retried, *[storage.data.synced for storage in node.storages]))

@@ -6,7 +6,7 @@ so that whoever holds an array sees it. Arrays and plans of the last few shapes 
 batch sizes finds for each of them the memory that its plans are bound to, and compiles nothing.
 """
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,11 +16,13 @@ from nn_core.arrays.synced import HOST, SyncedArray, Version
 from nn_core.errors import ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of
+from nn_core.graph.lengths import ShapeOf, present_settings, present_shape
 from nn_core.graph.node import Node, Setup, Storage, Value, forward_order, invalidate
 from nn_core.graph.plan import plans_of
-from nn_core.graph.plans import MAX_SHAPES, Shapes
+from nn_core.graph.plans import MAX_SHAPES
 from nn_core.graph.python_function import WRAPPERS
 from nn_core.graph.run import fetch, run
+from nn_core.graph.sources import leaf_shapes, with_sources
 from nn_core.typing import Shape
 
 #: How often an array of some graph has got another shape.
@@ -42,15 +44,15 @@ def fit(roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[V
         ShapeError: when the shapes do not fit a function any more. The graph is as before, and works again as soon as
             the shapes do.
     """
-    derivations = [node.derivation for node in order if node.derivation is not None]
+    derivations = [node.derivation for node in with_sources(order) if node.derivation is not None]
     fitted: set[Node] = set()
     for derivation in derivations:  # in order, so that the sources of each are there
-        _infer(forward_order(derivation.sources, fitted), compute)
+        _infer(with_sources(forward_order(derivation.sources, fitted)), compute)
         derivation.follow()
     if derivations:
         order = forward_order(roots)
-    _infer(order, compute)
-    shapes = _leaf_shapes(order)
+    _infer(with_sources(order), compute)
+    shapes = leaf_shapes(order)
     for root in roots:
         root.plans = plans_of(root).of_shapes(shapes)
         root.plans.fitted = RESHAPED.value
@@ -62,12 +64,7 @@ def note_shapes(roots: Sequence[Value], order: Sequence[Node]) -> None:
     for root in roots:
         plans = plans_of(root)
         if plans.shapes is None:
-            plans.shapes = _leaf_shapes(order)
-
-
-def _leaf_shapes(order: Iterable[Node]) -> Shapes:
-    leaves = [value for node in order for value in node.inputs if value is not None and value.is_leaf]
-    return tuple([value.shape for value in leaves])
+            plans.shapes = leaf_shapes(order)
 
 
 class _Change(NamedTuple):
@@ -82,9 +79,14 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) 
     # first all shapes are inferred, then all are written: where a function refuses, the graph stays as it was
     changes: list[_Change] = []
     shapes: dict[Storage, Shape] = {}
+
+    def shape_of(value: Value) -> Shape:
+        return shapes.get(value.storage, value.storage.data.shape)
+
     for node in order:
-        given = tuple([None if v is None else shapes.get(v.storage, v.storage.data.shape) for v in node.inputs])
-        if given == node.setup.shapes and not _lost_its_source(node, shapes):
+        given = tuple([None if value is None else shape_of(value) for value in node.inputs])
+        same = given == node.setup.shapes and not _lost_its_source(node, shapes)
+        if same and not has_other_lengths(node, shape_of):
             _require_outputs(node)
             continue
         if node.spec.has("dynamic_shape"):
@@ -94,7 +96,7 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) 
             # its output shapes follow from values, for which everything before it must have its new shapes
             _set_up_by_values(node, given, compute)
             continue
-        setup = _set_up(node, given)
+        setup = _set_up(node, given, shape_of)
         if len(setup.output_shapes) != len(node.storages):
             raise ShapeError(
                 f"{node.spec.api}: the number of outputs of a graph must stay {len(node.storages)}, got "
@@ -105,12 +107,30 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) 
     _carry_out(changes)
 
 
-def _set_up(node: Node, shapes: tuple[Shape | None, ...]) -> ResolvedCall | Setup:
+def has_other_lengths(node: Node, shape_of: ShapeOf) -> bool:
+    """Whether settings that follow from the shapes of variables have become others."""
+    setup = node.setup
+    if not setup.sources:
+        return False
+    present = present_settings(node.spec.api, setup.lengths, shape_of)
+    return any(setup.given[name] != value for name, value in present.items())
+
+
+def _resolved_again(node: Node, shapes: tuple[Shape | None, ...], shape_of: ShapeOf) -> ResolvedCall:
+    """The call of a function for inputs of other shapes, with settings that follow from shapes as they are now."""
+    setup = node.setup
+    if not setup.sources:
+        return resolved_call(node.spec, setup.given, shapes)
+    settings = {**setup.given, **present_settings(node.spec.api, setup.lengths, shape_of)}
+    return resolved_call(node.spec, settings, shapes).with_lengths(setup.lengths)
+
+
+def _set_up(node: Node, shapes: tuple[Shape | None, ...], shape_of: ShapeOf) -> ResolvedCall | Setup:
     """The settings and output shapes of a function for inputs of other shapes."""
     if node.python is not None:
         return _python_setup(node, shapes)
     try:
-        return resolved_call(node.spec, node.setup.given, shapes)
+        return _resolved_again(node, shapes, shape_of)
     except ShapeError as error:
         if "hint:" in str(error):
             raise
@@ -163,14 +183,14 @@ def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
     inputs = [None if shape is None else wrap(Storage(NdArray.of_shape(shape)), None) for shape in shapes]
     outputs = [wrap(Storage(NdArray.of_shape(())), None) for _ in node.storages]
     node.python.setup_impl(inputs, outputs)
-    return Setup(shapes, tuple([output.shape for output in outputs]))
+    return Setup(shapes, tuple([output.plain_shape for output in outputs]))
 
 
 def _set_up_by_values(
     node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Value]], object]
 ) -> None:
     """Run a function whose output shapes are known only afterwards, after what it depends on."""
-    _carry_out([_Change(node, resolved_call(node.spec, node.setup.given, shapes), False)])
+    _carry_out([_Change(node, _resolved_again(node, shapes, present_shape), False)])
     compute([value for value in node.inputs if value is not None and not value.is_leaf])
     inputs = [None if value is None else value.storage.data for value in node.inputs]
     run(kernel_of(node, {}), inputs, [storage.data for storage in node.storages])
@@ -270,4 +290,4 @@ def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
         array.rest_on(source.synced, shape)
 
 
-__all__ = ["RESHAPED", "change_leaf_shape", "fit", "note_shapes"]
+__all__ = ["RESHAPED", "change_leaf_shape", "fit", "has_other_lengths", "note_shapes"]

@@ -50,7 +50,7 @@ def resolved(node: Node, placed: Sequence[Value | None]) -> ResolvedCall:
         if variable is None and not entry.optional:
             raise ArgumentError(f"{node.spec.api}: input {entry.name} must be given, got none")
     settings = node.setup.given if isinstance(node.setup, ResolvedCall) else node.args
-    return resolved_call(node.spec, settings, [None if variable is None else variable.shape for variable in placed])
+    return resolved_call(node.spec, settings, [None if variable is None else variable.plain_shape for variable in placed])
 
 
 def active_ones(node: Node, placed: Sequence[Any]) -> list[Any]:
@@ -185,7 +185,7 @@ def gradient_reads(
         reads_inputs, reads_outputs = needed_data(node)
         return reads_outputs[output_position or 0] if input_position is None else reads_inputs[input_position]
     # the rule builds a graph on variables without values: what it reads is what its result depends on
-    inputs = [None if value is None else Variable(value.shape) for value in node.inputs]
+    inputs = [None if value is None else Variable(value.plain_shape) for value in node.inputs]
     outputs = [Variable(storage.data.shape) for storage in node.storages]
     result = _gradient_built(node, rule, inputs, outputs, position)
     target = outputs[output_position or 0] if input_position is None else inputs[input_position]

@@ -187,7 +187,7 @@ class Trace:
                 return None
             else:
                 node = value.trace_node if value._trace is self else None
-                kinds.append((value.need_grad, value.shape) if node is None else node.kind or self._kind(node))
+                kinds.append((value.need_grad, value.plain_shape) if node is None else node.kind or self._kind(node))
         try:
             node = self._root.known.get((spec, tuple(args.items()), tuple(kinds)))
         except TypeError:  # a setting that is a list or an array
@@ -231,7 +231,7 @@ class Trace:
     def _leaf(self, value: Variable) -> Leaf:
         storage = value._storage
         if storage is None or value._producer is not None:
-            return 0, value.need_grad, value.shape
+            return 0, value.need_grad, value.plain_shape
         if value._need_grad:
             return id(storage), True, storage.data._shape
         synced = storage.data.synced

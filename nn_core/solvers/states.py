@@ -47,7 +47,7 @@ class Slot:
 
 def new_slot(variable: Variable, n_states: int) -> Slot:
     """A parameter that was never updated, with states of zero."""
-    states = [NdArray.of_shape(variable.shape) for _ in range(n_states)]
+    states = [NdArray.of_shape(variable.plain_shape) for _ in range(n_states)]
     for array in states:
         array.zero()
     return Slot(variable, states)
