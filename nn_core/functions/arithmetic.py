@@ -474,7 +474,8 @@ def minimum2(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
         y: Result. Shape common shape of the inputs.
 
     Notes:
-        Where both are equal the gradient goes to x1. NaN in either input gives NaN.
+        Where both are equal the gradient goes to x1. NaN in either input gives NaN, and gets the gradient; of two, that
+        of x0.
 
     Example:
         F.minimum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0.5, -0.5]
@@ -500,7 +501,8 @@ def maximum2(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
         y: Result. Shape common shape of the inputs.
 
     Notes:
-        Where both are equal the gradient goes to x1. NaN in either input gives NaN.
+        Where both are equal the gradient goes to x1. NaN in either input gives NaN, and gets the gradient; of two, that
+        of x0.
 
     Example:
         F.maximum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2, 4]

@@ -329,8 +329,9 @@ def sort(
         index: The place in x that each of them had. Shape (D_1, ..., D_n). Only where asked for.
 
     Notes:
-        Equal elements keep their order, also with `reverse`. NaN comes last. The gradient is put back to the places
-        that the elements had; places have none. NNabla puts it to other places: it inverts the order the wrong way.
+        Equal elements keep their order, also with `reverse`. NaN is taken as the largest. The gradient is put back to
+        the places that the elements had; places have none. NNabla puts it to other places: it inverts the order the
+        wrong way.
 
     Example:
         y, index = F.sort(nn.Variable((2, 3)), axis=1, with_index=True)
@@ -458,8 +459,8 @@ def top_k_data(
         indices: Place of each in the flattened sample. Shape (N_1, ..., N_b, k). Only where asked for.
 
     Notes:
-        Of equal elements the first is better. The gradient flows to the kept elements only; with `reduce=False` NNabla
-        lets it flow to all of them.
+        Of equal elements the first is better. NaN is taken as the largest. The gradient flows to the kept elements
+        only; with `reduce=False` NNabla lets it flow to all of them.
 
     Example:
         F.top_k_data(nn.Variable((4, 5, 6)), 3).shape  # (4, 3)

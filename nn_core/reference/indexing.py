@@ -127,14 +127,11 @@ def nonzero(xp: Namespace, x: Array) -> Array:
 
 
 def _order(xp: Namespace, x: Array, axis: int, descending: bool) -> Array:
-    """The order of elements along `axis`; equal ones keep their places, NaN comes last."""
+    """The order of elements along `axis`; equal ones keep their places, NaN is the largest."""
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable")
-    n_nan = xp.sum(xp.isnan(x), axis=axis, keepdims=True)
     backwards = x.shape[axis] - 1 - xp.argsort(xp.flip(x, axis=axis), axis=axis, kind="stable")
-    descending_order = xp.flip(backwards, axis=axis)  # NaN first
-    places = xp.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
-    return xp.take_along_axis(descending_order, (places + n_nan) % max(1, x.shape[axis]), axis=axis)
+    return xp.flip(backwards, axis=axis)
 
 
 @kernel("Sort")

@@ -21,11 +21,12 @@ def rng():
 
 @pytest.mark.parametrize("length", [1, 2, 3, 64, 100])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_rows_are_sorted_with_equal_ones_in_order_and_nan_last(device, rng, length, reverse):
+def test_rows_are_sorted_with_equal_ones_in_order_and_nan_as_the_largest(device, rng, length, reverse):
     x = rng.integers(0, 9, (2, length, 3)).astype("float32")
     x[rng.random(x.shape) < 0.2] = np.nan
     y, index = ran(device, "Sort", [x], axis=1, reverse=reverse, with_index=True)
-    order = np.argsort(-x if reverse else x, axis=1, kind="stable")
+    ranks = np.where(np.isnan(x), np.inf, x)
+    order = np.argsort(-ranks if reverse else ranks, axis=1, kind="stable")
     np.testing.assert_array_equal(index, order)
     np.testing.assert_array_equal(y, np.take_along_axis(x, order, axis=1))
     (alone,) = ran(device, "Sort", [x], axis=1, reverse=reverse, only_index=True)

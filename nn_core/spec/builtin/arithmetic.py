@@ -343,7 +343,10 @@ MINIMUM2 = FunctionSpec(
     backward=BackwardSpec(needs=("x0", "x1")),
     tags=("pointwise",),
     formula="y = min(x0, x1)",
-    notes="Where both are equal the gradient goes to x1. NaN in either input gives NaN.",
+    notes=(
+        "Where both are equal the gradient goes to x1. NaN in either input gives NaN, and gets the "
+        "gradient; of two, that of x0."
+    ),
     example=(
         "F.minimum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  "
         "# [0.5, -0.5]"
@@ -364,7 +367,10 @@ MAXIMUM2 = FunctionSpec(
     backward=BackwardSpec(needs=("x0", "x1")),
     tags=("pointwise",),
     formula="y = max(x0, x1)",
-    notes="Where both are equal the gradient goes to x1. NaN in either input gives NaN.",
+    notes=(
+        "Where both are equal the gradient goes to x1. NaN in either input gives NaN, and gets the "
+        "gradient; of two, that of x0."
+    ),
     example="F.maximum2(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [2, 4]",
 )
 

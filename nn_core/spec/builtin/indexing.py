@@ -361,9 +361,9 @@ SORT = FunctionSpec(
     backward=BackwardSpec(needs=("x",)),
     tags=("selecting",),
     notes=(
-        "Equal elements keep their order, also with `reverse`. NaN comes last. The gradient is put back to "
-        "the places that the elements had; places have none. NNabla puts it to other places: it inverts "
-        "the order the wrong way."
+        "Equal elements keep their order, also with `reverse`. NaN is taken as the largest. The gradient "
+        "is put back to the places that the elements had; places have none. NNabla puts it to other "
+        "places: it inverts the order the wrong way."
     ),
     example="y, index = F.sort(nn.Variable((2, 3)), axis=1, with_index=True)",
 )
@@ -502,8 +502,8 @@ TOP_K_DATA = FunctionSpec(
     ),
     backward=BackwardSpec(needs=("x",)),
     notes=(
-        "Of equal elements the first is better. The gradient flows to the kept elements only; with "
-        "`reduce=False` NNabla lets it flow to all of them."
+        "Of equal elements the first is better. NaN is taken as the largest. The gradient flows to the "
+        "kept elements only; with `reduce=False` NNabla lets it flow to all of them."
     ),
     example="F.top_k_data(nn.Variable((4, 5, 6)), 3).shape  # (4, 3)",
 )

@@ -220,10 +220,10 @@ def test_sort_agrees_with_numpy(axis: int, reverse: bool) -> None:
     check_gradient("Sort", [x], axis=axis, reverse=reverse, with_index=True)
 
 
-def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:
+def test_sort_keeps_the_order_of_equal_elements_and_takes_nan_for_the_largest() -> None:
     x = np.array([3.0, np.nan, 1.0, 3.0, np.nan, 2.0])
     assert run("Sort", x, only_index=True)[0].tolist() == [2, 5, 0, 3, 1, 4]
-    assert run("Sort", x, only_index=True, reverse=True)[0].tolist() == [0, 3, 5, 2, 1, 4]
+    assert run("Sort", x, only_index=True, reverse=True)[0].tolist() == [1, 4, 0, 3, 5, 2]
     assert run("Sort", x, only_index=True)[0].dtype == np.int64
 
 

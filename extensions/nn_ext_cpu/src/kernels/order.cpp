@@ -1,4 +1,4 @@
-// Sorting along an axis, and the k first elements of rows. NaN comes last, equal elements keep their places.
+// Sorting along an axis, and the k first elements of rows. NaN is the largest, equal elements keep their places.
 //   sort            x (A, C, B) -> y, index int64 (either may be absent); setting reverse
 //   sort_backward   x, dy -> dx: dy goes back to where the elements came from; setting reverse
 //   top_k           x (R, N) -> y, index int64 (R, k) (either may be absent); settings k, largest, absolute (rank
@@ -156,10 +156,11 @@ struct Chosen {
 
  private:
   /// Ranks all that is not below the k-th of the groups' best, which k elements reach at least; false where too many
-  /// do, or NaN is needed.
+  /// do, or NaN is among them.
   bool choose_by_groups(const float* x, int64_t groups, float* ranks, int32_t* places, int64_t room,
                         Ranked* best) const {
     vectors().highest_ranks(absolute, !largest, x, columns, groups, ranks);
+    if (largest && std::any_of(ranks, ranks + groups, [](float rank) { return rank != rank; })) return false;
     std::nth_element(ranks, ranks + k - 1, ranks + groups, std::greater<>());
     const int64_t count = vectors().places_reaching(absolute, !largest, x, columns, ranks[k - 1], room, places);
     if (count < k || count > room) return false;

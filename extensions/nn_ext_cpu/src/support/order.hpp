@@ -9,14 +9,13 @@ namespace nn_cpu {
 /// The upper half says how early a number comes, the lower half is its place.
 using Ranked = uint64_t;
 
-/// -0 counts as 0; NaN comes last whether the order is `descending` or not.
+/// -0 counts as 0, and NaN as larger than every number.
 inline Ranked ranked(float x, bool descending, uint32_t place) {
   const float plain = x == 0.0f ? 0.0f : x;
   uint32_t bits;
   std::memcpy(&bits, &plain, 4);
-  const uint32_t ascending = (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
-  const uint32_t key = x != x ? 0xffffffffu : (descending ? ~ascending : ascending);
-  return static_cast<Ranked>(key) << 32 | place;
+  const uint32_t ascending = x != x ? 0xffffffffu : ((bits >> 31) != 0 ? ~bits : bits | 0x80000000u);
+  return static_cast<Ranked>(descending ? ~ascending : ascending) << 32 | place;
 }
 
 inline uint32_t place_of(Ranked item) { return static_cast<uint32_t>(item); }

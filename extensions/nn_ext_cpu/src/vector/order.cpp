@@ -13,6 +13,12 @@ inline float rank(float x) {
   return Negative ? -magnitude : magnitude;
 }
 
+/// The higher rank: NaN is the highest, or the lowest where ranks are negative.
+template <bool Negative>
+inline float higher(float rank, float best) {
+  return Negative ? (rank > best ? rank : best) : larger(rank, best);
+}
+
 template <bool Absolute, bool Negative>
 void highest(const float* x, int64_t n, int64_t groups, float* ranks) {
   for (int64_t g = 0; g < groups; ++g) ranks[g] = -kInfinity;
@@ -21,12 +27,12 @@ void highest(const float* x, int64_t n, int64_t groups, float* ranks) {
 #pragma omp simd
     for (int64_t g = 0; g < groups; ++g) {
       const float r = rank<Absolute, Negative>(x[first + g]);
-      ranks[g] = r > ranks[g] ? r : ranks[g];
+      ranks[g] = higher<Negative>(r, ranks[g]);
     }
   }
   for (int64_t g = 0; first + g < n; ++g) {
     const float r = rank<Absolute, Negative>(x[first + g]);
-    ranks[g] = r > ranks[g] ? r : ranks[g];
+    ranks[g] = higher<Negative>(r, ranks[g]);
   }
 }
 
@@ -68,8 +74,8 @@ int64_t reaching(const float* x, int64_t n, float limit, int64_t room, int32_t* 
 
 }  // namespace
 
-/// The highest rank of each of some groups: element i belongs to group i % groups. NaN counts for nothing; an empty
-/// group has -inf.
+/// The highest rank of each of some groups: element i belongs to group i % groups. NaN is the highest, and counts for
+/// nothing where ranks are `negative`; an empty group has -inf.
 void highest_ranks(bool absolute, bool negative, const float* x, int64_t n, int64_t groups, float* ranks) {
   const auto loop = absolute ? (negative ? highest<true, true> : highest<true, false>)
                              : (negative ? highest<false, true> : highest<false, false>);

@@ -7,8 +7,9 @@
 
 template <class V>
 __device__ __forceinline__ bool goes_before(V a, V b, bool descending) {
-  if (a != a) return false;  // NaN comes last
-  return b != b || (descending ? a > b : a < b);
+  if (a != a) return descending && b == b;  // NaN is the largest
+  if (b != b) return !descending;
+  return descending ? a > b : a < b;
 }
 
 // Number of the `count` sorted keys that go before `key`; with `equal`, those that are equal to it too.
