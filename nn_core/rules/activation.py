@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.rules.choosing import chosen
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -33,8 +34,9 @@ def _gelu(F: Any, g: GradientCall) -> Any:
     """Multiplied so that the powers of a large x meet the vanishing 1 - t^2 first, and cannot overflow to 0 inf."""
     slope = math.sqrt(2 / math.pi)
     t = F.tanh((g.x + g.x * g.x * g.x * 0.044715) * slope)
-    bell = (1 - t * t) * g.x
-    return (1 + t + bell * slope + bell * g.x * g.x * (3 * 0.044715 * slope)) * 0.5
+    near = F.minimum_scalar(F.maximum_scalar(g.x, val=-20.0), val=20.0)  # t is 1 or -1 from there on
+    bell = (1 - t * t) * near
+    return (1 + t + bell * slope + bell * near * near * (3 * 0.044715 * slope)) * 0.5
 
 
 def _mish(F: Any, g: GradientCall) -> Any:
@@ -65,13 +67,9 @@ def _sinc(F: Any, g: GradientCall) -> Any:
 DERIVATIVES: Final[Mapping[str, Callable[[Any, GradientCall], Any]]] = {
     "ELU": lambda F, g: _elu(F, g.x, g.alpha),
     "GELU": _gelu,
-    "HardSigmoid": lambda F, g: F.less_equal_scalar(F.abs(g.x), val=2.5) * 0.2,
-    "HardTanh": lambda F, g: F.less_equal_scalar(F.abs(g.x), val=1),
     "LeakyReLU": lambda F, g: F.greater_scalar(g.y if g.alpha >= 0 else g.x, val=0) * (1 - g.alpha) + g.alpha,
     "LogSigmoid": lambda F, g: F.sigmoid(-g.x),
     "Mish": _mish,
-    "ReLU": lambda F, g: F.greater_scalar(g.y, val=0),
-    "ReLU6": lambda F, g: F.greater_scalar(g.y, val=0) * F.less_scalar(g.y, val=6),
     "SELU": _selu,
     "Sigmoid": lambda F, g: g.y * (1 - g.y),
     "Sinc": _sinc,
@@ -83,14 +81,31 @@ DERIVATIVES: Final[Mapping[str, Callable[[Any, GradientCall], Any]]] = {
 }
 
 
+#: Where the derivative is not 0, and the number that it is there.
+CHOICES: Final[Mapping[str, tuple[Callable[[Any, GradientCall], Any], float]]] = {
+    "HardSigmoid": (lambda F, g: F.less_equal_scalar(F.abs(g.x), val=2.5), 0.2),
+    "HardTanh": (lambda F, g: F.less_equal_scalar(F.abs(g.x), val=1), 1),
+    "ReLU": (lambda F, g: F.greater_scalar(g.y, val=0), 1),
+    "ReLU6": (lambda F, g: F.greater_scalar(g.y, val=0) * F.less_scalar(g.y, val=6), 1),
+}
+
+
 def _register(name: str, derivative: Callable[[Any, GradientCall], Any]) -> None:
     @gradient(name)
     def run(F: Any, g: GradientCall) -> Any:
         return g.grad * derivative(F, g)
 
 
+def _register_choice(name: str, mask: Callable[[Any, GradientCall], Any], slope: float) -> None:
+    @gradient(name)
+    def run(F: Any, g: GradientCall) -> Any:
+        return chosen(F, mask(F, g), g.grad if slope == 1 else g.grad * slope)
+
+
 for _name, _derivative in DERIVATIVES.items():
     _register(_name, _derivative)
+for _name, _choice in CHOICES.items():
+    _register_choice(_name, *_choice)
 
 
 @gradient("Softmax")
@@ -122,8 +137,7 @@ def _halves(F: Any, g: GradientCall) -> tuple[Any, Any]:
 @gradient("CReLU")
 def crelu(F: Any, g: GradientCall) -> Any:
     of_positive, of_negative = _halves(F, g)
-    positive = F.greater_scalar(g.x, val=0)
-    return of_positive * positive - of_negative * (1 - positive)
+    return F.where(F.greater_scalar(g.x, val=0), of_positive, -of_negative)
 
 
 @gradient("CELU")
@@ -142,15 +156,15 @@ def prelu_shape(x0: Shape, x1: Shape, base_axis: int) -> tuple[Shape, ...]:
 
 @gradient("PReLU")
 def prelu(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    negative = F.less_scalar(g.x0, val=0)
+    positive = F.greater_equal_scalar(g.x0, val=0)
     per_channel = tuple(g.x1.shape) not in ((), (1,))
     dx0 = dx1 = None
     if g.wants("x0"):
         shape = (1,) * g.x0.ndim
         if per_channel:
             shape = (*shape[: g.base_axis], g.x1.shape[0], *shape[g.base_axis + 1 :])
-        dx0 = g.grad * (1 - negative + negative * F.reshape(g.x1, shape=shape))
+        dx0 = F.where(positive, g.grad, g.grad * F.reshape(g.x1, shape=shape))
     if g.wants("x1"):
         axes = tuple(axis for axis in range(g.x0.ndim) if not (per_channel and axis == g.base_axis))
-        dx1 = F.reshape(F.sum(g.grad * negative * g.x0, axes=axes), shape=tuple(g.x1.shape))
+        dx1 = F.reshape(F.sum(chosen(F, 1 - positive, g.grad * g.x0), axes=axes), shape=tuple(g.x1.shape))
     return dx0, dx1

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from nn_core.errors import ShapeError
 from nn_core.rules.broadcasting import broadcast_shapes, unbroadcast
+from nn_core.rules.choosing import chosen
 from nn_core.rules.registry import GradientCall, GradientRule, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -27,12 +28,12 @@ UNARY: Final[Mapping[str, GradientRule]] = {
     "Exp": lambda F, g: g.grad * g.y,
     "Floor": lambda F, g: g.grad,
     "Log": lambda F, g: g.grad / g.x,
-    "MaximumScalar": lambda F, g: g.grad * F.greater_scalar(g.x, val=g.val),
-    "MinimumScalar": lambda F, g: g.grad * F.less_scalar(g.x, val=g.val),
+    "MaximumScalar": lambda F, g: chosen(F, F.greater_scalar(g.x, val=g.val), g.grad),
+    "MinimumScalar": lambda F, g: chosen(F, F.less_scalar(g.x, val=g.val), g.grad),
     "MulScalar": lambda F, g: g.grad * g.val,
     "RDivScalar": lambda F, g: -g.grad * F.r_div_scalar(g.x, val=g.val) / g.x,
-    "ResetInf": lambda F, g: g.grad * (1 - F.isinf(g.x0)),
-    "ResetNaN": lambda F, g: g.grad * (1 - F.isnan(g.x0)),
+    "ResetInf": lambda F, g: chosen(F, 1 - F.isinf(g.x0), g.grad),
+    "ResetNaN": lambda F, g: chosen(F, 1 - F.isnan(g.x0), g.grad),
     "Round": lambda F, g: g.grad,
     "RSubScalar": lambda F, g: -g.grad,
     "Sign": lambda F, g: g.grad,
@@ -93,21 +94,25 @@ def pow2(F: Any, g: GradientCall) -> tuple[Any, Any]:
     zero_base = F.equal_scalar(g.x0, val=0)
 
     def of_base() -> Any:
-        return g.grad * g.x1 * (g.x0 + zero_base * F.equal_scalar(g.x1, val=0)) ** (g.x1 - 1)
+        return g.grad * g.x1 * F.pow2(g.x0 + zero_base * F.equal_scalar(g.x1, val=0), g.x1 - 1)
 
     return _of_two(F, g, of_base, lambda: g.grad * g.y * F.log(g.x0 + zero_base))
 
 
 @gradient("Maximum2")
 def maximum2(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    first = F.greater(g.x0, g.x1)
-    return _of_two(F, g, lambda: g.grad * first, lambda: g.grad * (1 - first))
+    return _of_chosen(F, g, F.greater(g.x0, g.x1))
 
 
 @gradient("Minimum2")
 def minimum2(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    first = F.less(g.x0, g.x1)
-    return _of_two(F, g, lambda: g.grad * first, lambda: g.grad * (1 - first))
+    return _of_chosen(F, g, F.less(g.x0, g.x1))
+
+
+def _of_chosen(F: Any, g: GradientCall, first: Any) -> tuple[Any, Any]:
+    """The gradients where the first operand is taken, and of the second elsewhere; NaN is taken, of two the first."""
+    first = F.logical_or(first, F.isnan(g.x0))
+    return _of_two(F, g, lambda: chosen(F, first, g.grad), lambda: chosen(F, 1 - first, g.grad))
 
 
 @gradient("ATan2")

@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.rules.choosing import chosen
 from nn_core.rules.convolving import (
     bias_gradient,
     convolution_gradient,
@@ -304,9 +305,9 @@ def _through_nonlinearity(F: Any, g: GradientCall) -> Any:
         return dy
     positive = F.greater_scalar(y, val=0.0)
     if g.nonlinearity == "relu6":
-        return dy * positive * F.less_scalar(y, val=6.0)
+        return chosen(F, positive * F.less_scalar(y, val=6.0), dy)
     if g.nonlinearity == "relu":
-        return dy * positive
+        return chosen(F, positive, dy)
     alpha = g.nonlinearity_args[0]
     below = alpha if g.nonlinearity == "leaky_relu" else y + alpha
     return dy * (positive + (1.0 - positive) * below)

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from nn_core.errors import ShapeError
 from nn_core.rules.broadcasting import unbroadcast
+from nn_core.rules.choosing import chosen
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -108,7 +109,8 @@ def softmax_cross_entropy(F: Any, g: GradientCall) -> tuple[Any, None]:
 @gradient("CategoricalCrossEntropy")
 def categorical_cross_entropy(F: Any, g: GradientCall) -> tuple[Any, None]:
     mask = F.class_mask(g.target, n_classes=g.x.shape[g.axis], axis=g.axis)
-    return -g.grad * mask / _divisor(F, g.x), None
+    dx = -g.grad / _divisor(F, g.x)
+    return chosen(F, mask, dx), None
 
 
 @shape_rule("KLMultinomial")

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.broadcasting import unbroadcast
+from nn_core.rules.choosing import chosen
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -90,7 +91,7 @@ def batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
 @gradient("FusedBatchNormalization")
 def fused_batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """The ReLU passes dy where y is positive."""
-    dy = g.grad * F.greater_scalar(g.y, val=0.0)
+    dy = chosen(F, F.greater_scalar(g.y, val=0.0), g.grad)
     statistics = (g.mean, g.variance)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma", "mean", "variance")))
     kept = g.kept("batch_mean", "batch_variance")

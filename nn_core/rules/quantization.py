@@ -11,6 +11,7 @@ from typing import Any
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.broadcasting import unbroadcast
+from nn_core.rules.choosing import chosen
 from nn_core.rules.convolution import convolution, convolution_shape
 from nn_core.rules.linear import affine, affine_shape
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
@@ -25,13 +26,13 @@ def _within(F: Any, x: Any, low: float, high: float) -> Any:
 @gradient("BinarySigmoid")
 def binary_sigmoid_gradient(F: Any, g: GradientCall) -> Any:
     """The slope 1/2 of the hard sigmoid within (-1, 1)."""
-    return g.grad * _inside_one(F, g.x) * 0.5
+    return chosen(F, _inside_one(F, g.x), g.grad * 0.5)
 
 
 @gradient("BinaryTanh")
 def binary_tanh_gradient(F: Any, g: GradientCall) -> Any:
     """The slope 1 of the hard tanh within (-1, 1)."""
-    return g.grad * _inside_one(F, g.x)
+    return chosen(F, _inside_one(F, g.x), g.grad)
 
 
 def _inside_one(F: Any, x: Any) -> Any:
@@ -180,7 +181,7 @@ def _learnable_gradient(F: Any, g: GradientCall, layer: _Layer) -> tuple[Any, ..
     """The weight and the indicator have their new values here, those that the pass used."""
     dx, dweight, dbias = _layer_gradient(F, g, layer, g.weight)
     if dweight is not None:
-        dweight = dweight * (1.0 - F.greater_scalar(g.indicator_fixedweights, val=0.0))
+        dweight = chosen(F, 1.0 - F.greater_scalar(g.indicator_fixedweights, val=0.0), dweight)
     return dx, dweight, None, dbias
 
 
@@ -201,7 +202,7 @@ def fixed_point_quantize_gradient(F: Any, g: GradientCall) -> Any:
     if not g.ste_fine_grained:
         return g.grad
     high = (2 ** (g.n - g.sign) - 1) * g.delta
-    return g.grad * _within(F, g.x, -high if g.sign else 0.0, high)
+    return chosen(F, _within(F, g.x, -high if g.sign else 0.0, high), g.grad)
 
 
 @shape_rule("Pow2Quantize")
@@ -218,7 +219,7 @@ def pow2_quantize_gradient(F: Any, g: GradientCall) -> Any:
     if not g.ste_fine_grained:
         return g.grad
     threshold = 2.0**g.m * sqrt(2.0)
-    return g.grad * _within(F, g.x, -threshold if g.sign else 0.0, threshold)
+    return chosen(F, _within(F, g.x, -threshold if g.sign else 0.0, threshold), g.grad)
 
 
 @gradient("Prune")
@@ -250,11 +251,11 @@ def min_max_quantize_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
     below, above = F.less(g.x, g.range_min), F.greater(g.x, g.range_max)
     dx = dmin = dmax = None
     if g.wants("x"):
-        dx = g.grad * (1.0 - below - above) if g.ste_fine_grained else g.grad
+        dx = chosen(F, 1.0 - below - above, g.grad) if g.ste_fine_grained else g.grad
     if not (g.x_min_max or g.ema):
         shape = g.range_min.shape
-        dmin = unbroadcast(F, g.grad * below, shape) if g.wants("qr_min") else None
-        dmax = unbroadcast(F, g.grad * above, shape) if g.wants("qr_max") else None
+        dmin = unbroadcast(F, chosen(F, below, g.grad), shape) if g.wants("qr_min") else None
+        dmax = unbroadcast(F, chosen(F, above, g.grad), shape) if g.wants("qr_max") else None
     return dx, dmin, dmax, None, None
 
 

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, Protocol
 
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.rules.choosing import chosen
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -119,8 +120,11 @@ class _Elman:
         return (h,), h
 
     def backward(self, F: Any, saved: Any, dstates: Sequence[Any]) -> tuple[Any, Any, Sequence[Any]]:
-        slope = 1.0 - saved * saved if self.nonlinearity == "tanh" else F.greater_scalar(saved, val=0.0)
-        dtotal = F.stack(dstates[0] * slope, axis=0)
+        if self.nonlinearity == "tanh":
+            through = dstates[0] * (1.0 - saved * saved)
+        else:
+            through = chosen(F, F.greater_scalar(saved, val=0.0), dstates[0])
+        dtotal = F.stack(through, axis=0)
         return dtotal, dtotal, (None,)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.rules.choosing import chosen
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -89,11 +90,11 @@ def norm(F: Any, g: GradientCall) -> Any:
 
 @gradient("Max", "Min")
 def max_(F: Any, g: GradientCall) -> Any:
-    """The gradient goes to the first of the elements that are equal to the result."""
+    """The gradient goes to the first of the elements that are equal to the result, or are NaN as it is."""
     if g.only_index:
         return None
     y, dy = (_spread(F, value, g.x.shape, g.axes) for value in (g.y, g.grad))
-    return dy * _in_rows(F, F.equal(g.x, y), g.axes, _first)
+    return chosen(F, _in_rows(F, F.equal(g.x, y) + F.isnan(g.x), g.axes, _first), dy)
 
 
 def _first(F: Any, mask: Any, axis: int) -> Any:

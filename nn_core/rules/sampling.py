@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from nn_core.rules.choosing import chosen
 from nn_core.typing import Shape
 
 
@@ -79,23 +80,23 @@ def _added(total: Any, term: Any) -> Any:
 
 def gather(F: Any, x: Any, indices: Sequence[Any]) -> Any:
     """Elements of x (batch, *spatial, channels) at whole places, zero outside of x. (batch, points, channels)."""
-    chosen, inside = _inside(F, x.shape, indices)
-    return F.gather_nd(x, chosen) * inside
+    places, inside = _inside(F, x.shape, indices)
+    return chosen(F, inside, F.gather_nd(x, places))
 
 
 def scatter(F: Any, x_shape: Shape, indices: Sequence[Any], dy: Any) -> Any:
     """The transpose of ``gather``."""
-    chosen, inside = _inside(F, x_shape, indices)
-    return F.scatter_nd(dy * inside, chosen, shape=tuple(x_shape), add=True)
+    places, inside = _inside(F, x_shape, indices)
+    return F.scatter_nd(chosen(F, inside, dy), places, shape=tuple(x_shape), add=True)
 
 
 def _inside(F: Any, x_shape: Shape, indices: Sequence[Any]) -> tuple[Any, Any]:
-    """Indices for gather_nd, moved inside of x, and 1 for the points that were inside, with an axis for the channel."""
+    """Indices for gather_nd, moved inside of x, and 1 for the points that were inside."""
     batch, n_points = indices[0].shape
     sample = F.reshape(F.arange(start=0.0, stop=float(batch)), shape=(batch, 1))
-    chosen, inside = [F.broadcast(sample, shape=(batch, n_points))], 1.0
+    places, inside = [F.broadcast(sample, shape=(batch, n_points))], 1.0
     for index, length in zip(indices, x_shape[1:-1], strict=True):
         inside = F.greater_equal_scalar(index, val=0.0) * F.less_equal_scalar(index, val=length - 1.0) * inside
         number = F.reset_nan(index, val=0.0)
-        chosen.append(F.minimum_scalar(F.maximum_scalar(number, val=0.0), val=length - 1.0))
-    return F.stack(*chosen, axis=0), F.reshape(inside, shape=(batch, n_points, 1))
+        places.append(F.minimum_scalar(F.maximum_scalar(number, val=0.0), val=length - 1.0))
+    return F.stack(*places, axis=0), inside

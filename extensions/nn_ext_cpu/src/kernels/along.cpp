@@ -1,7 +1,7 @@
 // Extremes, products and running results along one axis. Arrays are (A, C, B), the axis in the middle; y, dy and index
 // of reductions are (A, B); all contiguous float32 but the index, int64.
 //   extremum            x -> y, index (either may be absent); setting largest
-//   extremum_backward   x, y, dy -> dx: the first element that equals y gets dy
+//   extremum_backward   x, y, dy -> dx: the first element that equals y gets dy, of NaN the first NaN
 //   product             x -> y
 //   product_backward    x, dy -> dx
 //   running             x -> y; settings product, exclusive, reverse
@@ -23,6 +23,11 @@ constexpr int64_t kGrain = 16384;  // elements a thread
 
 const float* input(void* const* arrays, int position) { return static_cast<const float*>(arrays[position]); }
 float* output(void* const* arrays, int position) { return static_cast<float*>(arrays[position]); }
+
+/// The first of n elements that equals the value; of NaN the first NaN.
+const float* find_first(const float* x, int64_t n, float value) {
+  return value == value ? std::find(x, x + n, value) : std::find_if(x, x + n, [](float v) { return v != v; });
+}
 
 struct Axis {
   int64_t a, c, b;
@@ -80,11 +85,8 @@ class Extremum : public Op {
       if (axis_.b == 1) {
         const float* row = x + from;
         values[0] = largest_ ? table.max(row, axis_.c) : table.min(row, axis_.c);
-        const bool nan = values[0] != values[0];
         places[0] = 0;
-        if (index != nullptr)
-          places[0] = static_cast<int32_t>(
-              std::find_if(row, row + axis_.c, [&](float v) { return nan ? v != v : v == values[0]; }) - row);
+        if (index != nullptr) places[0] = static_cast<int32_t>(find_first(row, axis_.c, values[0]) - row);
       } else {
         table.extremum(largest_, x + from, axis_.c, axis_.b, lanes, values, places);
       }
@@ -119,7 +121,7 @@ class ExtremumBackward : public Op {
         return;
       }
       std::fill_n(dx + from, axis_.c, 0.0f);
-      const float* found = std::find(x + from, x + from + axis_.c, y[to]);
+      const float* found = find_first(x + from, axis_.c, y[to]);
       if (found < x + from + axis_.c) dx[found - x] = dy[to];
     });
   }

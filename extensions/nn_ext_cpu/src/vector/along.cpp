@@ -32,7 +32,7 @@ void extremum(bool largest, const float* x, int64_t count, int64_t stride, int64
   }
 }
 
-/// dx = dy at the first element that equals y, 0 elsewhere.
+/// dx = dy at the first element that equals y, or is NaN as y is, 0 elsewhere.
 void extremum_gradient(const float* x, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes,
                        float* dx) {
   float rest[kMaxLanes];  // dy until the element is found
@@ -42,7 +42,7 @@ void extremum_gradient(const float* x, const float* y, const float* dy, int64_t 
     float* out = dx + k * stride;
 #pragma omp simd
     for (int64_t i = 0; i < lanes; ++i) {
-      const bool found = row[i] == y[i];
+      const bool found = (row[i] == y[i]) | ((row[i] != row[i]) & (y[i] != y[i]));
       out[i] = found ? rest[i] : 0.0f;
       rest[i] = found ? 0.0f : rest[i];
     }

@@ -66,7 +66,9 @@ void of_angles(int64_t n, const float* x, float* out, float limit, Near near, Fa
 }
 
 void sines(int64_t n, const float* const* in, float* out, const float*) {
-  of_angles(n, in[0], out, kMaxAngle, [](float x) { return sine(x, 0); }, [](float x) { return __builtin_sinf(x); });
+  of_angles(
+      n, in[0], out, kMaxAngle, [](float x) { return x == 0.0f ? x : sine(x, 0); },
+      [](float x) { return __builtin_sinf(x); });
 }
 void cosines(int64_t n, const float* const* in, float* out, const float*) {
   of_angles(n, in[0], out, kMaxAngle, [](float x) { return sine(x, 1); }, [](float x) { return __builtin_cosf(x); });
@@ -157,10 +159,12 @@ const BlockFunction kArithmetic[] = {
     unary("log_or_zero", 0, kExponential, [](float x, P) { return x == 0.0f ? 0.0f : log(x); }),
     binary("mask_nonzero", 0, kCheap, [](float dy, float c, P) { return c != 0.0f ? dy : 0.0f; }),
     binary("mask_zero", 0, kCheap, [](float dy, float c, P) { return c == 0.0f ? dy : 0.0f; }),
-    ternary("mask_ge", 0, kCheap, [](float dy, float a, float b, P) { return a >= b ? dy : 0.0f; }),
-    ternary("mask_gt", 0, kCheap, [](float dy, float a, float b, P) { return a > b ? dy : 0.0f; }),
-    ternary("mask_le", 0, kCheap, [](float dy, float a, float b, P) { return a <= b ? dy : 0.0f; }),
-    ternary("mask_lt", 0, kCheap, [](float dy, float a, float b, P) { return a < b ? dy : 0.0f; }),
+    // where `larger` takes a, where it takes b, and the same for `smaller`
+    ternary("mask_larger", 0, kCheap, [](float dy, float a, float b, P) { return (a > b) | (a != a) ? dy : 0.0f; }),
+    ternary("mask_not_larger", 0, kCheap, [](float dy, float a, float b, P) { return (a > b) | (a != a) ? 0.0f : dy; }),
+    ternary("mask_smaller", 0, kCheap, [](float dy, float a, float b, P) { return (a < b) | (a != a) ? dy : 0.0f; }),
+    ternary("mask_not_smaller", 0, kCheap,
+            [](float dy, float a, float b, P) { return (a < b) | (a != a) ? 0.0f : dy; }),
     binary("mask_gt_scalar", 1, kCheap, [](float dy, float x, P p) { return x > p[0] ? dy : 0.0f; }),
     binary("mask_lt_scalar", 1, kCheap, [](float dy, float x, P p) { return x < p[0] ? dy : 0.0f; }),
     binary("mask_ge_scalar", 1, kCheap, [](float dy, float x, P p) { return x >= p[0] ? dy : 0.0f; }),
@@ -247,11 +251,11 @@ const BlockFunction kUnary[] = {
 };
 
 const BlockFunction kActivation[] = {
-    unary("relu", 0, kCheap, [](float x, P) { return x < 0.0f ? 0.0f : x; }),
+    unary("relu", 0, kCheap, [](float x, P) { return rectified(x); }),
     binary("relu_grad", 0, kCheap, [](float dy, float y, P) { return y > 0.0f ? dy : 0.0f; }),
     unary("leaky_relu", 1, kCheap, [](float x, P p) { return x > 0.0f ? x : p[0] * x; }),
     binary("leaky_relu_grad", 1, kCheap, [](float dy, float x, P p) { return x > 0.0f ? dy : p[0] * dy; }),
-    unary("relu6", 0, kCheap, [](float x, P) { return x < 0.0f ? 0.0f : (x > 6.0f ? 6.0f : x); }),
+    unary("relu6", 0, kCheap, [](float x, P) { return x > 6.0f ? 6.0f : rectified(x); }),
     binary("relu6_grad", 0, kCheap, [](float dy, float x, P) { return (x > 0.0f) & (x < 6.0f) ? dy : 0.0f; }),
     unary("elu", 1, kExponential, [](float x, P p) { return x > 0.0f ? x : p[0] * expm1(x); }),
     binary("elu_grad", 1, kExponential, [](float dy, float x, P p) { return x >= 0.0f ? dy : dy * p[0] * exp(x); }),
@@ -310,7 +314,7 @@ const BlockFunction kActivation[] = {
     unary("clip", 2, kCheap, [](float x, P p) { return x < p[0] ? p[0] : (x > p[1] ? p[1] : x); }),
     binary("prelu", 0, kCheap, [](float x, float a, P) { return x >= 0.0f ? x : a * x; }),
     ternary("prelu_grad", 0, kCheap, [](float dy, float x, float a, P) { return x >= 0.0f ? dy : a * dy; }),
-    binary("prelu_slope_grad", 0, kCheap, [](float dy, float x, P) { return x < 0.0f ? dy * x : 0.0f; }),
+    binary("prelu_slope_grad", 0, kCheap, [](float dy, float x, P) { return x >= 0.0f ? 0.0f : dy * x; }),
     // losses of logits x or probabilities x against targets t
     binary("sigmoid_cross_entropy", 0, 2 * kExponential, [](float x, float t, P) { return softplus(x) - x * t; }),
     ternary("sigmoid_cross_entropy_grad", 0, kExponential,

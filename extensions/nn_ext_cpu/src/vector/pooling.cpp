@@ -57,12 +57,12 @@ void for_each_chunk(int64_t count, F chunk) {
 
 using WholeLanes = int32_t __attribute__((vector_size(kWidth * 4)));
 
-/// Number of the first largest element of a window (NaN wins), one for each lane; -1 where all are -inf.
+/// Number of the first largest element of a window (NaN wins), one for each lane.
 template <class Load>
 inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span& row, const Span& column,
                                Load load_at) {
   Lanes best = splat(-kInfinity);
-  WholeLanes which = WholeLanes{} - 1;
+  WholeLanes which{};  // the first one, also where all are -inf
   for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
     const Lanes v = load_at(offset);
     const WholeLanes wins = (v > best) | ((v != v) & (best == best));
