@@ -35,6 +35,11 @@ def sinc(xp: Namespace, x: Array) -> Array:
     return xp.where(x == 0, 1, xp.sin(x) / divisor)
 
 
+def relu(xp: Namespace, x: Array) -> Array:
+    """0 below 0; NaN and the sign of zero stay."""
+    return xp.where(x < 0, xp.zeros_like(x), x)
+
+
 POINTWISE: Final[Mapping[str, _Expression]] = {
     "ELU": elu,
     "GELU": gelu,
@@ -43,8 +48,8 @@ POINTWISE: Final[Mapping[str, _Expression]] = {
     "LeakyReLU": lambda xp, x, alpha, inplace: xp.where(x > 0, x, alpha * x),
     "LogSigmoid": lambda xp, x: -softplus(xp, -x),
     "Mish": lambda xp, x: x * xp.tanh(softplus(xp, x)),
-    "ReLU": lambda xp, x, inplace: xp.maximum(x, 0),
-    "ReLU6": lambda xp, x: xp.minimum(xp.maximum(x, 0), 6),
+    "ReLU": lambda xp, x, inplace: relu(xp, x),
+    "ReLU6": lambda xp, x: xp.minimum(relu(xp, x), 6),
     "SELU": elu,
     "Sigmoid": sigmoid,
     "Sinc": sinc,
@@ -82,7 +87,7 @@ def log_softmax(xp: Namespace, x: Array, axis: int) -> Array:
 
 @kernel("CReLU")
 def crelu(xp: Namespace, x: Array, axis: int) -> Array:
-    return xp.concat((xp.maximum(x, 0), xp.maximum(-x, 0)), axis=axis)
+    return xp.concat((relu(xp, x), relu(xp, -x)), axis=axis)
 
 
 @kernel("CELU")

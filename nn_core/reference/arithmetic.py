@@ -4,6 +4,7 @@ Operators that are one expression are rows of a table. A comparison gives boolea
 """
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -118,7 +119,6 @@ BINARY: Final[Mapping[str, _OfArrays]] = {
     "LogicalXor": lambda x0, x1: (x0 != 0) ^ (x1 != 0),
     "Mul2": operator.mul,
     "NotEqual": operator.ne,
-    "Pow2": operator.pow,
     "Sub2": operator.sub,
 }
 
@@ -134,11 +134,24 @@ SCALAR: Final[Mapping[str, _OfArrayAndScalar]] = {
     "LogicalXorScalar": lambda x0, val: (x0 != 0) ^ bool(val),
     "MulScalar": operator.mul,
     "NotEqualScalar": operator.ne,
-    "PowScalar": operator.pow,
     "RDivScalar": lambda x, val: val / x,
     "RPowScalar": lambda x, val: val**x,
     "RSubScalar": lambda x, val: val - x,
 }
+
+
+@kernel("Pow2")
+def pow2(xp: Namespace, x0: Array, x1: Array, inplace: bool = False) -> Array:
+    """As in C, but -inf to a power that is not whole is NaN, as other negative bases are."""
+    undefined = (x0 == -xp.inf) & (xp.floor(x1) != x1)
+    return xp.where(undefined, xp.asarray(xp.nan, dtype=x0.dtype), x0**x1)
+
+
+@kernel("PowScalar")
+def pow_scalar(xp: Namespace, x: Array, val: float, inplace: bool = False) -> Array:
+    """As `pow2`."""
+    whole = not math.isfinite(val) or float(val).is_integer()
+    return x**val if whole else xp.where(x == -xp.inf, xp.asarray(xp.nan, dtype=x.dtype), x**val)
 
 
 def _register_binary(name: str, operate: _OfArrays) -> None:

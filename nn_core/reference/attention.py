@@ -50,10 +50,10 @@ def _weighed(
     if not scores.shape[-1]:
         return scores, xp.full(q.shape[:-1], -xp.inf, dtype=q.dtype)
     largest = xp.max(scores, axis=-1, keepdims=True)
-    largest = xp.where(xp.isinf(largest), xp.zeros_like(largest), largest)
+    largest = xp.where(largest == -xp.inf, xp.zeros_like(largest), largest)
     exponentials = xp.exp(scores - largest)
     total = sum_of(xp, exponentials, -1, keepdims=True).astype(exponentials.dtype)
-    seen = total > 0
+    seen = total != 0  # NaN is seen
     total = xp.where(seen, total, xp.ones_like(total))
     log_sum = xp.where(seen, largest + xp.log(total), xp.full_like(total, -xp.inf))
     return exponentials / total, log_sum[..., 0]

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from nn_core.reference import axis_maps
+from nn_core.reference.activation import relu
 from nn_core.reference.normalization import batch_normalization
 from nn_core.reference.precision import widen
 from nn_core.reference.registry import kernel
@@ -156,12 +157,12 @@ def _bordered(
 
 _NONLINEARITIES: dict[str, Callable[..., Array]] = {
     "identity": lambda xp, x: x,
-    "relu": lambda xp, x: xp.maximum(x, 0),
+    "relu": relu,
     "sigmoid": lambda xp, x: (xp.tanh(x / 2) + 1) / 2,
     "tanh": lambda xp, x: xp.tanh(x),
     "leaky_relu": lambda xp, x, alpha: xp.where(x > 0, x, alpha * x),
     "elu": lambda xp, x, alpha: xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0))),
-    "relu6": lambda xp, x: xp.clip(x, 0, 6),
+    "relu6": lambda xp, x: xp.minimum(relu(xp, x), 6),
 }
 
 
@@ -294,7 +295,7 @@ def _grid(
 
 
 def _sample(xp: Namespace, images: Array, rows: Array, cols: Array) -> Array:
-    """Bilinear values of (B, D, C, H, W) images at (B, D, ...) positions, zero outside: (B, D, C, ...)."""
+    """Bilinear values of (B, D, C, H, W) images at (B, D, ...) positions, zero outside, NaN at NaN: (B, D, C, ...)."""
     n_batch, n_groups, n_channels, height, width = images.shape
     flat = xp.reshape(images, (n_batch, n_groups, n_channels, height * width))
     total = xp.zeros((n_batch, n_groups, n_channels, prod(rows.shape[2:])), dtype=images.dtype)
@@ -302,8 +303,9 @@ def _sample(xp: Namespace, images: Array, rows: Array, cols: Array) -> Array:
         for col_step in (0, 1):
             row, col = xp.floor(rows) + row_step, xp.floor(cols) + col_step
             share = (1 - xp.abs(rows - row)) * (1 - xp.abs(cols - col))
-            share = xp.where((row >= 0) & (row < height) & (col >= 0) & (col < width), share, 0)
-            place = xp.clip(row, 0, height - 1) * width + xp.clip(col, 0, width - 1)
+            inside = (row >= 0) & (row < height) & (col >= 0) & (col < width)
+            share = xp.where(inside | xp.isnan(row) | xp.isnan(col), share, 0)
+            place = xp.where(inside, row * width + col, 0)
             place = xp.reshape(place.astype(xp.int64), (n_batch, n_groups, 1, prod(rows.shape[2:])))
             total = total + xp.take_along_axis(flat, place, axis=-1) * xp.reshape(share, place.shape)
     return xp.reshape(total, (n_batch, n_groups, n_channels, *rows.shape[2:]))

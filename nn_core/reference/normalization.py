@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from nn_core.reference.activation import relu
 from nn_core.reference.precision import mean_of, sum_of, widen
 from nn_core.reference.registry import kernel
 from nn_core.typing import Array, Namespace
@@ -59,7 +60,7 @@ def fused_batch_normalization(
     """A batch normalization, plus z, then a ReLU."""
     y, *rest = batch_normalization(xp, x, beta, gamma, mean, variance, **args)
     y = y if z is None else y + z
-    return (xp.maximum(y, 0), *rest)
+    return (relu(xp, y), *rest)
 
 
 def _statistics(xp: Namespace, x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:

@@ -27,6 +27,8 @@ namespace nn_cpu {
 namespace attention {
 namespace {
 
+float larger_or_nan(float a, float b) { return a < b || b != b ? b : a; }
+
 template <bool kDrops>
 class Attention : public Op {
  public:
@@ -112,7 +114,7 @@ class Attention : public Op {
     float* weights = b.weights + row * kKeys;
     std::fill(weights + seen, weights + columns, 0.0f);
     const float before = b.largest[row];
-    const float largest = seen == 0 ? before : std::max(before, vectors().max(weights, seen));
+    const float largest = seen == 0 ? before : larger_or_nan(before, vectors().max(weights, seen));
     if (largest == kHidden) {
       std::fill_n(weights, seen, 0.0f);
       return;

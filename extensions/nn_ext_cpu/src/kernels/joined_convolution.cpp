@@ -14,7 +14,9 @@
 #include "kernels/register.hpp"
 #include "support/check.hpp"
 #include "support/gemm.hpp"
+#include "support/parallel.hpp"
 #include "support/scratch.hpp"
+#include "support/vector.hpp"
 #include "support/weight_cache.hpp"
 #include "support/widen.hpp"
 
@@ -54,9 +56,14 @@ ArrayDesc channels_last(const ArrayDesc& desc) {
 class JoinedConvolution : public Op {
  public:
   explicit JoinedConvolution(const Signature& s)
-      : channels_(s.floating(kY).shape[1]), eps_(s.args.real("eps")), relu_(s.args.flag("relu")) {
+      : channels_(s.floating(kY).shape[1]),
+        size_(s.floating(kY).size()),
+        is_narrow_(s.floating(kY).dtype == DType::kBFloat16),
+        eps_(s.args.real("eps")),
+        relu_(s.args.flag("relu")) {
     const Geometry geometry(s.args);
     const ArrayDesc &x = s.floating(kX), &y = s.floating(kY), weight = grouped(s.array(kWeight), geometry.group, false);
+    NN_CHECK(y.contiguous() || y.channels_last(), "y must be in one piece, got other strides");
     NN_CHECK(s.has(kMean) == s.has(kVariance), "mean and variance must be given together, got one of them");
     normalizes_ = s.has(kMean);
     shifts_ = normalizes_ || s.has(kBias);
@@ -90,6 +97,7 @@ class JoinedConvolution : public Op {
     all[kScale] = scale;
     all[kShift] = shift;
     primitive_.run(all);
+    if (relu_) is_narrow_ ? rectify(static_cast<Bf16*>(arrays[kY])) : rectify(static_cast<float*>(arrays[kY]));
   }
 
   std::vector<size_t> weights() const override {
@@ -99,6 +107,15 @@ class JoinedConvolution : public Op {
   double cost() const override { return cost_; }
 
  private:
+  /// ReLU in place. It is no post-op of the primitive, whose maximum of NaN and 0 is 0.
+  template <class T>
+  void rectify(T* y) const {
+    constexpr int64_t kGrain = 32768;  // elements a thread
+    parallel_for(size_, kGrain, [&](int64_t begin, int64_t end, int) {
+      row_loops<T>().row_standardize(y + begin, nullptr, end - begin, 0.0f, 1.0f, 0.0f, true, y + begin);
+    });
+  }
+
   void prepare(const Signature& s, const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
                const ArrayDesc& y) {
     // an addend needs the layout of the result, which therefore must be known
@@ -117,7 +134,6 @@ class JoinedConvolution : public Op {
     if (normalizes_) binary(dnnl::algorithm::binary_mul, kScale, vector);
     if (shifts_) binary(dnnl::algorithm::binary_add, kShift, vector);
     if (s.has(kZ)) binary(dnnl::algorithm::binary_add, kZ, target);
-    if (relu_) after.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     dnnl::primitive_attr attributes = user_scratchpad();
     attributes.set_post_ops(after);
     const dnnl::convolution_forward::primitive_desc desc(
@@ -151,7 +167,8 @@ class JoinedConvolution : public Op {
     }
   }
 
-  int64_t channels_;
+  int64_t channels_, size_;
+  bool is_narrow_;
   float eps_;
   bool relu_, normalizes_ = false, shifts_ = false;
   std::optional<WinogradShape> winograd_;

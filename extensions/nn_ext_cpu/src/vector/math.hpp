@@ -35,6 +35,8 @@ inline float copy_sign(float magnitude, float sign) {
 /// NaN if either is NaN.
 inline float larger(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
 inline float smaller(float a, float b) { return ((a < b) | (a != a)) ? a : b; }
+/// x where it is not below 0; NaN and -0 stay. One instruction: its second operand is the result where either is NaN.
+inline float rectified(float x) { return x < 0.0f ? 0.0f : x; }
 
 /// e^x, 1.1 ulp; subnormal results included.
 inline float exp(float x) {
@@ -112,9 +114,9 @@ inline float tanh(float x) {
   p = p * z - 5.374349654e-2f;
   p = p * z + 1.333149076e-1f;
   p = p * z - 3.333328366e-1f;
-  const float near = p * z * x + x;
+  const float near = p * z * a + a;
   const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
-  return a < 0.625f ? near : copy_sign(far, x);
+  return copy_sign(a < 0.625f ? near : far, x);  // of -0 too
 }
 
 /// 1 / (1 + e^-x), 2 ulp.

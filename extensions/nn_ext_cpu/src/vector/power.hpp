@@ -44,7 +44,7 @@ inline float exp2_of(double t) {
   return static_cast<float>(p * as_double((as_bits(shifted) + 1023) << 52));
 }
 
-/// x^y, 1 ulp, with the special values of the C library.
+/// x^y, 1 ulp, with the special values of the C library, but NaN for -inf to a power that is not whole, as its square root.
 inline float power(float x, float y) {
   const float magnitude = absolute(x);
   const float result = exp2_of(static_cast<double>(y) * log2_of(magnitude));
@@ -52,7 +52,7 @@ inline float power(float x, float y) {
   const bool whole = __builtin_floorf(y) == y, odd = whole & (__builtin_floorf(half) != half);
   const bool negative = as_bits(x) < 0;
   const float with_sign = as_float(as_bits(result) ^ (negative & odd ? static_cast<int32_t>(0x80000000) : 0));
-  const bool undefined = (x < 0.0f) & !whole & (magnitude < kInfinity);
+  const bool undefined = (x < 0.0f) & !whole;
   const float defined = undefined ? kInfinity - kInfinity : with_sign;
   const bool one = (y == 0.0f) | (x == 1.0f) | ((x == -1.0f) & (absolute(y) == kInfinity));
   return one ? 1.0f : defined;

@@ -111,11 +111,11 @@ void column_standardize(const T* x, const T* z, int64_t rows, int64_t columns, c
     const T* add = z + row * columns;
     if (z == nullptr) {
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) put(to[c], larger((value(from[c]) - mean[c]) * scale[c] + shift[c], 0.0f));
+      for (int64_t c = 0; c < columns; ++c) put(to[c], rectified((value(from[c]) - mean[c]) * scale[c] + shift[c]));
     } else {
 #pragma omp simd
       for (int64_t c = 0; c < columns; ++c)
-        put(to[c], larger((value(from[c]) - mean[c]) * scale[c] + shift[c] + value(add[c]), 0.0f));
+        put(to[c], rectified((value(from[c]) - mean[c]) * scale[c] + shift[c] + value(add[c])));
     }
   }
 }
@@ -127,10 +127,10 @@ void row_standardize(const T* x, const T* z, int64_t n, float mean, float scale,
     for (int64_t i = 0; i < n; ++i) put(y[i], (value(x[i]) - mean) * scale + shift);
   } else if (z == nullptr) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(y[i], larger((value(x[i]) - mean) * scale + shift, 0.0f));
+    for (int64_t i = 0; i < n; ++i) put(y[i], rectified((value(x[i]) - mean) * scale + shift));
   } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) put(y[i], larger((value(x[i]) - mean) * scale + shift + value(z[i]), 0.0f));
+    for (int64_t i = 0; i < n; ++i) put(y[i], rectified((value(x[i]) - mean) * scale + shift + value(z[i])));
   }
 }
 
