@@ -5,6 +5,7 @@ from typing import Any
 
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+from nn_core.graph.derive import follows_shapes
 from nn_core.variable import Variable
 
 #: Length of a kernel, a stride or a padding along both axes, or one for each.
@@ -76,6 +77,7 @@ def concatenated(*branches: Variable) -> Variable:
     return F.concatenate(*branches, axis=1)
 
 
+@follows_shapes  # whether to pad depends on the shape
 def max_pool(x: Variable, kernel: int, stride: int, pad: int = 0, ceil: bool = False) -> Variable:
     """Maxima of windows; with `ceil` the last window may reach beyond an image without negative values."""
     if ceil:

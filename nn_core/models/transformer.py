@@ -203,9 +203,9 @@ class GPT(Module):
         if x.ndim != 2 or not 0 < x.shape[1] <= self.n_positions:
             raise ShapeError(f"GPT: x must have the shape (N, T) with T from 1 to {self.n_positions}, got {x.shape}")
         initial = NormalInitializer(_SIGMA)
-        steps = Variable.from_numpy_array(np.arange(x.shape[1]))
         h = PF.embed(x, self.n_tokens, self.n_features, initial, name="tokens")
-        h = h + F.reshape(PF.embed(steps, self.n_positions, self.n_features, initial, name="positions"), (1, *h.shape[1:]))
+        positions = get_parameter_or_create("positions/embed/W", (self.n_positions, self.n_features), initial)
+        h = h + F.reshape(positions[: x.shape[1]], (1, -1, self.n_features))
         h = F.dropout(h, self.dropout) if self.training and self.dropout else h
         for block in self.blocks:
             h = block(h)
