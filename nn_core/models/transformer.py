@@ -6,8 +6,6 @@ They are modules: parameters are made by the first call, and ``module.training =
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.core.module import Module

@@ -74,8 +74,7 @@ def test_training(case):
         x.reset_shape(array.shape, True)
         x.d = array
         found = []
-        for start in (loss, None):
-            start = F.mean(network(nn.Variable.from_numpy_array(array)) ** 2) if start is None else start
+        for start in (loss, F.mean(network(nn.Variable.from_numpy_array(array)) ** 2)):
             for parameter in parameters.values():
                 parameter.grad.zero()
             start.forward(clear_no_need_grad=True)

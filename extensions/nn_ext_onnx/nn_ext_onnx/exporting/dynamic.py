@@ -1,7 +1,7 @@
 """Models for any batch size: the same graph at three sizes, and what differs between them written as a formula.
 
-Converters know nothing of it. Where two drafts differ, they differ in shapes among their constants; each such number
-must be a * batch + b, which the third draft confirms.
+Converters know nothing of it. Where two drafts differ, they differ in shapes and numbers among their constants; each of
+them must be a * batch + b (a number may be a / batch, too), which the third draft confirms.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,10 @@ import nn_core as nn
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_core.graph_rewriting import copy_graph
 from nn_ext_onnx.exporting.graphs import Draft, draft
-from nn_ext_onnx.exporting.values import GraphWriter, Value
+from nn_ext_onnx.exporting.values import FLOAT, GraphWriter, Value
 
+#: Relative error of numbers that were rounded to float32 and combined.
+_ROUNDING = 1e-6
 _HINT = "hint: dynamic_batch=False exports it for the sizes that it has"
 
 
@@ -68,7 +70,9 @@ def _copied(
     outputs: Mapping[str, nn.Variable], replaced: Mapping[nn.Variable, nn.Variable], batch: int, size: int
 ) -> dict[str, nn.Variable]:
     def rewrite(function: Any, inputs: list[nn.Variable]) -> Any:
-        """Shapes that were given as numbers and begin with the batch begin with the new one."""
+        """Shapes that were given as numbers and begin with the batch begin with the new one; lengths follow by themselves."""
+        if function.node.setup.sources:
+            return None
         shape = function.args.get("shape") if function.name in ("Reshape", "Broadcast") else None
         if not shape or shape[0] != batch or inputs[0].shape == function.inputs[0].shape:
             return None
@@ -118,8 +122,10 @@ class _Formulas:
             values = [self.graph.constants[name], *(other.graph.constants.get(name) for other in self.drafts)]
             if name not in read or all(_same(value, values[0]) for value in values):
                 continue
-            slope, offset = self._formula(name, values)
-            self._replace(name, slope, offset)
+            if _are_numbers(values):
+                self._write(name, self._number(name, values))
+            else:
+                self._replace(name, *self._formula(name, values))
         self.graph.nodes[:0] = self.header.nodes
         self.graph.constants.update(self.header.constants)
 
@@ -133,9 +139,28 @@ class _Formulas:
             offset = first - slope * self.sizes[0]
             if (third == slope * self.sizes[2] + offset).all() and (second == slope * self.sizes[1] + offset).all():
                 return slope, offset
+        raise self._refusal(name, "lengths of axes")
+
+    def _number(self, name: str, values: list[Any]) -> Value:
+        """A factor, a divisor or a term that follows the batch."""
+        sizes = np.array(self.sizes, np.float64)
+        numbers = np.array(values, np.float64)
+        batch = self._batch().squeeze(0).cast(FLOAT)
+        if _is_one(numbers / sizes):
+            return batch * _snapped((numbers / sizes).mean())
+        if _is_one(numbers * sizes):
+            return self.header.constant(_snapped((numbers * sizes).mean())) / batch
+        slope = (numbers[2] - numbers[0]) / (sizes[2] - sizes[0])
+        offset = numbers[0] - slope * sizes[0]
+        scale = np.abs(slope * sizes).max() + abs(offset)
+        if np.abs(slope * sizes + offset - numbers).max() <= _ROUNDING * scale:
+            return batch * _snapped(slope) + _snapped(offset)
+        raise self._refusal(name, "lengths of axes, or numbers that are a * batch + b or a / batch")
+
+    def _refusal(self, name: str, wanted: str) -> ArgumentError:
         reader = next(node.op_type for node in self.graph.nodes if name in node.input)
-        raise ArgumentError(
-            f"export: what depends on the batch must be lengths of axes, got a constant of a node {reader}\n  {_HINT}"
+        return ArgumentError(
+            f"export: what depends on the batch must be {wanted}, got a constant of a node {reader}\n  {_HINT}"
         )
 
     def _replace(self, name: str, slope: np.ndarray[Any, Any], offset: np.ndarray[Any, Any]) -> None:
@@ -147,8 +172,10 @@ class _Formulas:
             self.graph.constants[name] = np.where(slope != 0, -1, values)
             return
         formula = self._batch() * self.header.constant(slope) + self.header.constant(offset)
-        if not values.ndim:
-            formula = formula.squeeze(0)
+        self._write(name, formula if values.ndim else formula.squeeze(0))
+
+    def _write(self, name: str, formula: Value) -> None:
+        """Let a formula give what was a constant."""
         del self.graph.constants[name]
         for node in self.header.nodes:
             if formula.name in node.output:
@@ -163,6 +190,21 @@ class _Formulas:
             lengths = source.op("Shape", dtype=np.dtype(np.int64))
             self.size = lengths.slice(0, 0, 1)
         return self.size
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return all(value is not None and value.dtype == FLOAT and value.ndim == 0 for value in values)
+
+
+def _is_one(numbers: np.ndarray[Any, Any]) -> bool:
+    """Whether rounding explains the differences of some numbers."""
+    return bool(np.ptp(numbers) <= _ROUNDING * np.abs(numbers).max())
+
+
+def _snapped(number: float) -> float:
+    """A whole number for one that is so near that rounding to float32 explains the difference."""
+    whole = round(number)
+    return float(whole) if abs(number - whole) <= _ROUNDING * abs(whole) else float(number)
 
 
 def _same(a: Any, b: Any) -> bool:
