@@ -1,7 +1,7 @@
 """Explain the choice of ``resolve``: which backend would run a function, and why others refused."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, cast
 
 from nn_core.context import Context, checked_context, get_current_context
@@ -69,6 +69,10 @@ class HasProducer(Protocol):
         ...
 
 
+#: Called with a variable; return what there is to say about its graph, of which this package knows nothing.
+NOTES_ON_GRAPHS: Final[list[Callable[[object], Sequence[str]]]] = []
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer of one candidate: empty where it would run the function, else the reason why not."""
@@ -88,7 +92,8 @@ class Explanation:
         winner: Entry of the candidate that runs the function; None when nobody does.
         by_name: Whether no call was given to ask about: then a candidate without a reason has a kernel, which may still
             refuse a call, and `winner` is the first that has one.
-        notes: Experience of backends with the function in this process, such as why no CUDA graph holds it.
+        notes: Experience of backends with the function in this process, such as why no CUDA graph holds it. Of a variable
+            also the constants in its graph that equal the length of the first axis of an input.
     """
 
     function: str
@@ -112,7 +117,9 @@ class Explanation:
 def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> Explanation:
     """Tell which backend runs a function in a context, and what each candidate says.
 
-    Given a variable, the function that computes it is asked about with its shapes and settings, as ``forward()`` would.
+    Given a variable, the function that computes it is asked about with its shapes and settings, as ``forward()`` would. A
+    note lists the constants in the graph of the variable that equal the length of the first axis of an input: they stay when
+    the input gets another batch, which a length that was read from a shape does not.
     Given a name, such as "Convolution" or "convolution", the answer tells who has a kernel; it may still refuse a call.
 
     Args:
@@ -138,7 +145,9 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
     function = getattr(variable_or_name, "producer", None)
     if function is None:
         raise ArgumentError(f"explain: a variable must be computed by a function, got the leaf {variable_or_name!r}")
-    return _explanation(function.spec, ctx, function)
+    explanation = _explanation(function.spec, ctx, function)
+    notes = [note for notes_on in NOTES_ON_GRAPHS for note in notes_on(variable_or_name)]
+    return replace(explanation, notes=(*explanation.notes, *notes)) if notes else explanation
 
 
 def explain_call(function: FunctionInGraph, ctx: Context) -> Explanation:

@@ -9,11 +9,13 @@ from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import SyncedArray
 from nn_core.context import get_current_context
+from nn_core.dispatch.explain import NOTES_ON_GRAPHS
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.array_functions import bound_arguments, operator_or_namespace
 from nn_core.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.graph.compile import is_view, kernel_of, new_key
+from nn_core.graph.constants import constants_like_the_batch
 from nn_core.graph.forward import compute_for_shapes
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
@@ -401,5 +403,6 @@ class GraphFunctions:
         return found
 
 
+NOTES_ON_GRAPHS.append(constants_like_the_batch)
 WRAPPERS["call"] = call_python
 WRAPPERS["variable"] = Variable.of_storage

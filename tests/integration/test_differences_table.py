@@ -36,6 +36,7 @@ TESTS = {
     "`split_axis`": f"{CONTRIB}/test_functions.py::test_splits",
     "recurrent layers: states": f"{CONTRIB}/test_layers.py::test_no_state_is_a_state_of_zeros",
     "one integer for": "tests/unit/functions/test_ints_for_tuples.py::test_an_int_of_several_meanings_is_refused",
+    "a leaf gets another shape: lengths that": "tests/properties/test_lengths.py::test_values_follow",
     "contexts": f"{HERE}::test_the_current_context_cannot_be_assigned_to",
     "default context": f"{HERE}::test_the_default_context_ends_in_the_reference",
     "device id of": "tests/unit/test_ext_utils.py::test_the_cpu_is_one_device_for_all_ranks",
