@@ -145,8 +145,6 @@ def fit(
         >>> result.evaluate((x, t))["accuracy"] > 0.95
         True
     """
-    if task not in _TASKS:
-        raise ArgumentError(f"fit: task must be one of {', '.join(_TASKS)}, got {task!r}")
     x_train, t_train = _checked("fit", task, train)
     batch_size = min(batch_size, len(x_train))
     x, t = Variable((batch_size, *x_train.shape[1:])), Variable((batch_size, *t_train.shape[1:]))
@@ -156,7 +154,7 @@ def fit(
     trained = _to_train(parameters, loss)
     if not (resume or go_on):
         _require_new(trained)
-    solver = Adam() if solver is None else solver
+    solver = solver or Adam()
     solver.set_parameters(trained)
     log = Log()
     until = functools.reduce(operator.or_, _triggers(extensions), every(epochs, "epoch"))
@@ -169,10 +167,7 @@ def fit(
         trainer = Trainer(updater, until, folder, [log])
         trainer.extend(*[one for one in extensions if not isinstance(one, Trigger)])
         if validation is not None:
-            held_out = _checked("fit", task, validation)
-            vx, vt = Variable(x.shape), Variable(t.shape)
-            outputs = _outputs(task, _called(network, vx, test=True), vt)
-            trainer.extend(Evaluator(held_out, [vx, vt], outputs, batch_size=batch_size))
+            trainer.extend(_evaluator(network, task, validation, (Variable(x.shape), Variable(t.shape))))
         if progress:
             trainer.extend(Progress())
         if out is not None:
@@ -180,6 +175,12 @@ def fit(
         trainer.run(resume=resume, overwrite=overwrite)
     _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
     return Fit(network, task, Variable(x.shape), log.entries, parameters)
+
+
+def _evaluator(network: Network, task: str, validation: Arrays, inputs: tuple[Variable, Variable]) -> Evaluator:
+    x, t = inputs
+    outputs = _outputs(task, _called(network, x, test=True), t)
+    return Evaluator(_checked("fit", task, validation), [x, t], outputs, batch_size=x.shape[0])
 
 
 def _order(seed: int | None) -> np.random.RandomState:
@@ -255,6 +256,8 @@ def _outputs(task: str, y: Variable, t: Variable) -> dict[str, Output]:
 
 
 def _checked(function: str, task: str, data: Arrays) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    if task not in _TASKS:
+        raise ArgumentError(f"{function}: task must be one of {', '.join(_TASKS)}, got {task!r}")
     x, t = (np.asarray(array) for array in data)
     if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
         raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}")
