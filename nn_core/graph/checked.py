@@ -3,7 +3,8 @@
 An output that a kernel leaves out must not show what its memory held before. The kernels of nn_core and of its backends are
 tested for that, by the conformance kit with poisoned memory; a kernel of another package is
 
-- refused when it leaves out elements of an output in the first call of what it prepared;
+- refused when it leaves out elements of an output, or changes an input, in the first call of what it prepared;
+- given read-only views of its inputs in every further call, where arrays are NumPy's, since other functions read them too;
 - given new memory full of NaN (0, where a dtype has none) in every further call, since it may skip elements in some calls
   only. The memory of a plan is new once: what is left out when a graph is run again shows values that the graph has computed.
 
@@ -44,7 +45,7 @@ def guarded_kernel(kernel: Kernel, backend: Backend, *, always: bool) -> Kernel:
     """
     if always:
         return GuardedKernel(kernel, backend, _Checked)
-    if type(table_kernel(kernel)).__module__.partition(".")[0] in TRUSTED:
+    if is_trusted(type(table_kernel(kernel)).__module__):
         return kernel
     return GuardedKernel(kernel, backend, _Filled)
 
@@ -107,6 +108,10 @@ class _Checked:
         self._read = read
 
     def __call__(self, *arrays: Array) -> None:
+        self.run(arrays)
+
+    def run(self, arrays: Sequence[Array], by_chance: int = 0) -> None:
+        """Run; refuse changed inputs, and unwritten outputs but for so many elements that may be the poison by chance."""
         places = self._places_written(arrays)
         written = [arrays[i] for i in places]
         others = [array for i, array in enumerate(arrays) if i not in places]
@@ -116,15 +121,22 @@ class _Checked:
         poisoned = [array for array in written if _poison(array, others)]
         self._runner(*arrays)
         self._require_unchanged(read, before)
-        self._require_written(poisoned)
+        self._require_written(poisoned, by_chance)
 
-    def check_outputs(self, *arrays: Array) -> None:
-        """Run, and refuse outputs with more than one element unwritten (which may have the value of the poison by chance)."""
-        places = self._places_written(arrays)
-        others = [array for i, array in enumerate(arrays) if i not in places]
-        poisoned = [array for array in (arrays[i] for i in places) if _poison(array, others)]
-        self._runner(*arrays)
-        self._require_written(poisoned, by_chance=1)
+    def shown(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays, those that the kernel only reads as read-only views where they are NumPy's."""
+        written = [arrays[i] for i in self._places_written(arrays)]
+        shown = list(arrays)
+        for place in self._read:
+            array = arrays[place]
+            if type(array) is np.ndarray and not _overlaps(array, written):
+                shown[place] = read_only(array)
+        return shown
+
+    def refuse_write(self, error: ValueError) -> None:
+        """Raise what the error of a write to a read-only view means; other errors are not ours."""
+        if is_write(error):
+            raise PluginError(f"{self._name}: a kernel must not change its inputs, got: {error}") from error
 
     def _places_written(self, arrays: Sequence[Array]) -> list[int]:
         return [i for i in self._written if i < len(arrays) and arrays[i] is not None]
@@ -142,6 +154,21 @@ class _Checked:
                 raise PluginError(f"{self._name}: a kernel must write all of its outputs, got {count} elements unwritten")
 
 
+class _Reading:
+    """A runner on inputs that are read-only views; a write is refused by name."""
+
+    def __init__(self, runner: Runner, checked: _Checked) -> None:
+        self.inner = runner
+        self._checked = checked
+
+    def __call__(self, *arrays: Array) -> Any:
+        try:
+            return self.inner(*arrays)
+        except ValueError as error:
+            self._checked.refuse_write(error)
+            raise
+
+
 class _Filled:
     """A runner whose outputs are checked in its first call, and full of NaN or 0 before it runs in others.
 
@@ -157,6 +184,7 @@ class _Filled:
         self._in_place = call.spec.has("inplace_ok")
         self._checked = _Checked(runner, call, backend, owner, written, read)
         self.owner = owner
+        self._reading = _Reading(runner, self._checked)
         self._is_checked = False
         self._blanks = {place: _blank(desc.dtype) for place, desc in written.items() if desc is not None}
 
@@ -166,17 +194,17 @@ class _Filled:
 
     def __call__(self, *arrays: Array) -> Any:
         if not self._is_checked:
-            self._checked.check_outputs(*arrays)
+            self._checked.run(arrays, by_chance=1)
             self._is_checked = True  # of two threads that are here at once, both check
             return None
         self._fill(arrays)
-        return self.inner(*arrays)
+        return self._reading(*self._checked.shown(arrays))
 
     def bind(self, *arrays: Array) -> Step:
         """A step on memory that a plan keeps, which is filled once; backends look into their steps to merge them."""
         self._fill(arrays)
-        binder = extra(self.inner, "bind")
-        return functools.partial(self.inner, *arrays) if binder is None else cast("Step", binder(*arrays))
+        binder, shown = extra(self.inner, "bind"), self._checked.shown(arrays)
+        return functools.partial(self._reading, *shown) if binder is None else cast("Step", binder(*shown))
 
     def _fill(self, arrays: Sequence[Array]) -> None:
         for place, blank in self._blanks.items():
@@ -191,7 +219,26 @@ class _Filled:
 
 def runner_of(runner: T) -> T:
     """The runner of the kernel itself, where `runner` guards it."""
-    return cast("T", runner.inner) if isinstance(runner, _Filled) else runner
+    return cast("T", runner.inner) if isinstance(runner, (_Filled, _Reading)) else runner
+
+
+def read_only(array: Array) -> Array:
+    """A view of an array of NumPy that cannot be written; any other array itself."""
+    if type(array) is not np.ndarray or not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def is_write(error: Exception) -> bool:
+    """Whether an exception is that of NumPy where a read-only array is written."""
+    return isinstance(error, ValueError) and "read-only" in str(error)
+
+
+def is_trusted(module: str | None) -> bool:
+    """Whether the conformance kit runs on what a module defines in the tests of nn_core."""
+    return (module or "").partition(".")[0] in TRUSTED
 
 
 def _blank(dtype: str) -> float:

@@ -5,14 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.synced import HOST
 from nn_core.dispatch.registry import gradient_of
-from nn_core.errors import GraphError
+from nn_core.errors import GraphError, PluginError
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel
+from nn_core.graph.checked import is_trusted, is_write, read_only
 from nn_core.graph.failure import add_note
 from nn_core.graph.precision import NARROW, wide_context, widens
 from nn_core.graph.run import fetch_raw
 from nn_core.rules.registry import GradientCall, GradientRule
+from nn_core.settings import settings
 from nn_core.typing import Array, Shape
 
 
@@ -34,7 +37,9 @@ class RuleRunner:
 
     __slots__ = (
         "_backend",
+        "_compares",
         "_functions",
+        "_is_foreign",
         "_keeps",
         "_n_inputs",
         "_n_outputs",
@@ -43,6 +48,7 @@ class RuleRunner:
         "_shapes",
         "_space",
         "_spec_args",
+        "_to_numpy",
         "_wanted",
         "_widens",
     )
@@ -66,44 +72,87 @@ class RuleRunner:
         self._keeps = keeps_precisely(kernel)
         self._shapes = [*inputs, *outputs]
         self._spec_args = (spec, kernel.args)
+        self._is_foreign = not is_trusted(getattr(rule, "__module__", None))
+        #: whether the next call compares what the rule reads before and after: where arrays cannot be read-only
+        self._compares = (self._is_foreign and kernel.space is not HOST) or settings().check_kernels
+        self._to_numpy = kernel.backend.to_numpy
         self._wanted = tuple(wanted)
 
     def __call__(self, *arrays: Array) -> None:
-        # data that the specification does not declare as needed may be gone: a rule that reads it fails here, at once
         n, m = self._n_inputs, self._n_outputs
-        spec, args = self._spec_args
+        first = n + m + self._n_visible
+        if self._is_foreign:
+            arrays = (*map(read_only, arrays[:first]), *arrays[first:])
+        before = self._noted(arrays[:first]) if self._compares else ()
+        # data that the specification does not declare as needed may be gone: a rule that reads it fails here, at once
         values = [
             _ShapeOnly(shape) if array is None and shape is not None else array
             for array, shape in zip(arrays[: n + m], self._shapes, strict=True)
         ]
-        grads = arrays[n + m : n + m + self._n_visible]
-        targets = arrays[n + m + self._n_visible :]
+        grads = arrays[n + m : first]
         if self._widens:
             values, grads = list(map(self._wide, values)), tuple(map(self._wide, grads))
+        spec, args = self._spec_args
         call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted, keeps=self._keeps)
-        with np.errstate(all="ignore"):  # nan and inf are values like any other
-            try:
-                results = self._rule(self._functions, call)
-            except Exception as error:
-                add_note(error, spec, self._backend, self._shapes[:n], args, what="the gradient rule of ")
-                raise
-        if not isinstance(results, (tuple, list)):
-            results = (results,)
+        results = self._results(call)
+        if before:
+            self._require_unchanged(before)
+        targets = arrays[first:]
         if len(results) != len(targets):
             raise GraphError(f"{spec.api}: a gradient rule must return {len(targets)} gradients, got {len(results)}")
         for target, result in zip(targets, results, strict=True):
             # rules also return gradients that cost little, asked for or not
-            if target is None:
-                continue
-            if getattr(result, "shape", target.shape) != target.shape:
-                raise GraphError(
-                    f"{spec.api}: the gradient of an input must have its shape {target.shape}, got {result.shape}"
-                )
-            target[...] = 0 if result is None else result
+            if target is not None:
+                self._write(target, result)
+
+    def _results(self, call: GradientCall) -> Sequence[Any]:
+        with np.errstate(all="ignore"):  # nan and inf are values like any other
+            try:
+                results = self._rule(self._functions, call)
+            except Exception as error:
+                spec, args = self._spec_args
+                if self._is_foreign and is_write(error):
+                    raise PluginError(f"{spec.api}: a gradient rule must not change what it reads, got: {error}") from error
+                add_note(error, spec, self._backend, self._shapes[: self._n_inputs], args, what="the gradient rule of ")
+                raise
+        return results if isinstance(results, (tuple, list)) else (results,)
+
+    def _write(self, target: Array, result: Any) -> None:
+        spec, _ = self._spec_args
+        if self._is_foreign:
+            _require_array(spec.api, result, target)
+        if getattr(result, "shape", target.shape) != target.shape:
+            raise GraphError(f"{spec.api}: the gradient of an input must have its shape {target.shape}, got {result.shape}")
+        target[...] = 0 if result is None else result
 
     def _wide(self, array: Any) -> Any:
         """`array` in float32 if it is in half precision."""
         return fetch_raw(array, self._space, "float32") if str(getattr(array, "dtype", "")) in NARROW else array
+
+    def _noted(self, read: Sequence[Array]) -> list[tuple[int, Array, bytes]]:
+        """The values that the rule reads, to be compared with what they are afterwards."""
+        self._compares = settings().check_kernels
+        return [(place, array, self._bytes(array)) for place, array in enumerate(read) if array is not None]
+
+    def _require_unchanged(self, before: Sequence[tuple[int, Array, bytes]]) -> None:
+        for place, array, values in before:
+            if self._bytes(array) != values:
+                api = self._spec_args[0].api
+                raise PluginError(f"{api}: a gradient rule must not change what it reads, got array {place} changed")
+
+    def _bytes(self, array: Array) -> bytes:
+        return np.ascontiguousarray(array if isinstance(array, np.ndarray) else self._to_numpy(array)).tobytes()
+
+
+def _require_array(api: str, result: Any, target: Array) -> None:
+    """Refuse what is no gradient, of a rule of a plugin: a Variable of some graph, a number for an array, complex numbers."""
+    if result is None:
+        return
+    what = type(result).__name__
+    if hasattr(result, "storage") or (not hasattr(result, "shape") and target.shape != ()):
+        raise PluginError(f"{api}: a gradient rule must return arrays of the shapes of the inputs, or None, got {what}")
+    if getattr(getattr(result, "dtype", None), "kind", "") == "c":
+        raise PluginError(f"{api}: a gradient rule must return real numbers, got {result.dtype}")
 
 
 class _ShapeOnly:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.errors import ShapeError
+from nn_core.errors import PluginError, ShapeError
 from nn_core.reference import registry
 from nn_core.typing import Array, Call, Kernel, Namespace, Refusal, Runner
 
@@ -49,14 +49,16 @@ class ReferenceKernel:
         seeded = call.spec.has("seeded")
         dynamic = call.spec.has("dynamic_shape")
         name = call.spec.api
+        # functions of the core are tested for it, and those of others would change what further functions read
+        is_foreign = (getattr(function, "__module__", None) or "").partition(".")[0] != "nn_core"
 
         def run(*arrays: Array) -> object:
-            inputs = list(arrays[:n_inputs])
+            inputs = [_read_only(array) for array in arrays[:n_inputs]] if is_foreign else list(arrays[:n_inputs])
             for position in widened:
                 inputs[position] = xp.asarray(inputs[position], dtype=xp.float32)
             settings = {**args, "key": xp.asarray(arrays[-1])} if seeded else args
             with np.errstate(all="ignore"):  # nan and inf are values like any other
-                results = function(xp, *inputs, **settings)
+                results = _computed(name, function, xp, inputs, settings) if is_foreign else function(xp, *inputs, **settings)
                 results = _checked(name, results, n_outputs)
                 if dynamic:
                     pairs = zip(results, call.outputs, strict=True)
@@ -73,6 +75,30 @@ class ReferenceKernel:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule serves."""
         return None
+
+
+def _read_only(array: Array) -> Array:
+    if type(array) is not np.ndarray:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _computed(
+    name: str, function: registry.ReferenceKernel, xp: Namespace, inputs: list[Array], settings: Mapping[str, Any]
+) -> Any:
+    """The results of a function of a plugin, which must be real and leave its inputs alone."""
+    try:
+        results = function(xp, *inputs, **settings)
+    except ValueError as error:
+        if "read-only" in str(error):
+            raise PluginError(f"{name}: a reference kernel must not change its inputs, got: {error}") from error
+        raise
+    for result in results if isinstance(results, tuple) else (results,):
+        if getattr(getattr(result, "dtype", None), "kind", "") == "c":
+            raise PluginError(f"{name}: a reference kernel must return real numbers, got {result.dtype}")
+    return results
 
 
 def _checked(name: str, results: Any, n_outputs: int) -> tuple[Any, ...]:

@@ -1,0 +1,169 @@
+"""Kernels, reference kernels and gradient rules of plugins that write what they should only read."""
+
+import types
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.dispatch.plugins import PLUGINS
+from nn_core.errors import PluginError
+from nn_core.settings import Settings
+
+SPEC = """
+- name: careless.Bad
+  api: careless_bad
+  topic: arithmetic
+  doc: Three times the input.
+  inputs: {x: {doc: Input.}}
+  outputs: {y: {doc: Output.}}
+  shape: same_as x
+  backward: {needs: [x]}
+"""
+HEAD = """
+import numpy as np
+from nn_core.ext import *
+PLUGIN_API, REQUIRES_CORE = 2, ">=0.1,<1"
+"""
+#: What the forward computation does to its input: at once, and where it is negative only.
+WRITES = {"always": "x *= 3", "sometimes": "x[x < 0] = 0", "in a view": "x.reshape(-1)[:] = 3", "never": "pass"}
+REFERENCE = """
+@kernel("careless.Bad")
+def bad(xp, x):
+    y = 3 * x
+    {write}
+    return y
+"""
+NATIVE = """
+class Bad:
+    def refuse(self, call):
+        return None
+    def forward(self, call):
+        def run(x, y):
+            y[...] = 3 * x
+            {write}
+        return run
+    def backward(self, call, wanted):
+        return None
+"""
+RULE = """
+@gradient("careless.Bad")
+def bad_gradient(F, g):
+    grad, x = g.grad, g.x
+    {rule}
+    return {result}
+@hookimpl
+def nn_core_functions():
+    return [FunctionPackage(spec=SPEC{kernels})]
+"""
+
+
+@pytest.fixture
+def plugin():
+    """Register a plugin with a function whose parts do what is asked of them."""
+
+    def register(write="pass", rule="pass", result="3 * grad", native=False):
+        made = types.ModuleType("careless")
+        vars(made)["SPEC"] = SPEC
+        kernels = ", kernels={'reference': {'careless.Bad': Bad()}, 'cpu': {'careless.Bad': Bad()}}" if native else ""
+        body = (NATIVE if native else REFERENCE).format(write=write)
+        exec(HEAD + body + RULE.format(rule=rule, result=result, kernels=kernels), vars(made))
+        nn.ext.register(made)
+        PLUGINS.forget_prepared()
+
+    yield register
+    if "careless" in PLUGINS._registered:
+        nn.ext.unregister("careless")
+
+
+def graph(numbers):
+    v = nn.Variable.from_numpy_array(np.array(numbers, np.float32), need_grad=True)
+    h = v * 2
+    return v, F.sum(F.careless_bad(h)) + F.sum(h * 3)
+
+
+@pytest.mark.parametrize("backend", ["reference:float", "cpu:float"])
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("how", ["always", "in a view"])
+def test_a_kernel_that_writes_its_input_is_refused(plugin, backend, native, how):
+    plugin(WRITES[how], native=native)
+    with nn.context_scope(nn.Context([backend])):
+        with pytest.raises(PluginError, match=r"careless_bad.* must not change its inputs, got"):
+            graph([1, 2])[1].forward()
+        with nn.auto_forward(), pytest.raises(PluginError, match="must not change its inputs, got"):
+            graph([1, 2])
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_kernel_that_writes_its_input_in_a_later_call_is_refused(plugin, native):
+    plugin(WRITES["sometimes"], native=native)
+    x = nn.Variable((3,))
+    y = F.sum(F.careless_bad(x * 2)) + F.sum(x)
+    x.d = 1
+    with pytest.raises(PluginError, match=r"careless_bad.* must not change its inputs, got"):
+        y.forward()
+        y.forward()  # bound to its memory
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_kernel_that_writes_nothing_is_not_disturbed(plugin, native):
+    plugin(WRITES["never"], native=native)
+    v, y = graph([1, -2])
+    for _ in range(3):
+        y.forward()
+        v.grad.zero()
+        y.backward()
+        assert y.d == -12 and v.g.tolist() == [12, 12]
+
+
+@pytest.mark.parametrize("write", ["grad *= 0", "x[0] = 7", "grad[grad > 0] = 0"])
+def test_a_gradient_rule_that_writes_what_it_reads_is_refused(plugin, write):
+    plugin(rule=write)
+    v, y = graph([1, -2])
+    y.forward()
+    v.grad.zero()
+    with pytest.raises(PluginError, match="careless_bad: a gradient rule must not change what it reads"):
+        y.backward()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ("3.0", "must return arrays of the shapes of the inputs, or None, got float"),
+        ("Variable((2,))", "must return arrays of the shapes of the inputs, or None, got Variable"),
+        ("grad * 1j", "must return real numbers, got complex64"),
+    ],
+)
+def test_what_is_no_gradient_is_refused(plugin, result, message):
+    plugin(result=result)
+    v, y = graph([1, -2])
+    y.forward()
+    v.grad.zero()
+    with pytest.raises(PluginError, match=f"careless_bad: a gradient rule {message}"):
+        y.backward()
+
+
+def test_complex_results_of_a_reference_kernel_are_refused(plugin):
+    plugin("y = y * 1j")
+    with pytest.raises(PluginError, match="careless_bad: a reference kernel must return real numbers, got complex64"):
+        graph([1, -2])[1].forward()
+
+
+def test_rules_of_the_core_are_compared_in_checked_mode(monkeypatch):
+    from nn_core.rules.registry import GRADIENTS
+
+    def writes(F, g):
+        g.grad[...] = 0
+        return g.grad
+
+    monkeypatch.setitem(GRADIENTS, "Sinh", writes)
+    monkeypatch.setattr("nn_core.graph.rule.settings", lambda: Settings(check_kernels=True))
+    monkeypatch.setattr("nn_core.graph.rule.is_trusted", lambda module: True)
+    with nn.context_scope(nn.Context(["reference:float"])):
+        x = nn.Variable.from_numpy_array(np.ones(2, np.float32), need_grad=True)
+        y = F.sinh(x)
+        y.forward()
+        x.grad.zero()
+        with pytest.raises(PluginError, match="sinh: a gradient rule must not change what it reads, got array 2 changed"):
+            y.backward(np.ones(2))
