@@ -2,6 +2,9 @@
 
 import itertools
 import json
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 import nn_core as nn
 from nn_core.graph.plan import Plan
-from tools import growth, pairs, perturbed, processes, reliability, written_leaves
+from tools import growth, pairs, perturbed, processes, reliability, signals, written_leaves
 
 
 def test_the_page_has_the_figures_of_the_report() -> None:
@@ -128,3 +131,70 @@ def test_a_worker_with_other_numbers_is_found_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(processes.KINDS, "wrong", lambda seeds: iter([processes.train(1000), b"odd", b""]))
     texts = list(processes.check("wrong", 3, 1))
     assert [text.rsplit(": ")[-1] for text in texts] == ["other losses than here", "no answer"]
+
+
+NEEDS_PROBE = pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="compiles a signal handler")
+
+
+@NEEDS_PROBE
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["alarm", "Ctrl-C"])
+def test_signals_in_native_kernels(kind: str) -> None:
+    pytest.importorskip("nn_ext_cpu")
+    figures, status = signals.run(kind, 2, 30, 3, 1)
+    assert list(signals.findings(kind, 2, figures, status)) == []
+    assert figures["delivered"] >= 30
+
+
+def test_what_signals_may_do_is_a_finding() -> None:
+    figures = {"delivered": 9, "astray": 2, "different": ["affine"], "works": 3}
+    assert [text.partition(": ")[2] for text in signals.findings("alarm", 1, figures, -11)] == [
+        "the process ended with status -11",
+        "2 signals found the stack pointer outside of its stack",
+        "affine gave other bits",
+    ]
+
+
+#: A program that runs for a while on a stack of its own, in memory of the heap, as generated code of oneDNN once did.
+ON_THE_HEAP = """
+import sys, tempfile
+from pathlib import Path
+from tools import signals
+
+C_CODE = r'''
+#include <stdlib.h>
+#include <ucontext.h>
+static ucontext_t caller, other;
+static void spin(void) { for (volatile long i = 0; i < 20000000; ++i); }
+void spin_on_the_heap(void) {
+  const size_t bytes = 1 << 20;
+  getcontext(&other);
+  other.uc_stack.ss_sp = malloc(bytes);
+  other.uc_stack.ss_size = bytes;
+  other.uc_link = &caller;
+  makecontext(&other, spin, 0);
+  swapcontext(&caller, &other);
+}
+'''
+import ctypes, subprocess
+with tempfile.TemporaryDirectory() as folder:
+    source, library = Path(folder, "spin.c"), Path(folder, "spin.so")
+    source.write_text(C_CODE)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    probe = signals.Probe("alarm", Path(folder))
+    probe.start()
+    while probe.delivered < 10:
+        pass
+    on_the_stack = probe.astray
+    spin = ctypes.CDLL(str(library)).spin_on_the_heap
+    while probe.delivered < 30:
+        spin()
+    probe.stop()
+    print(on_the_stack, probe.astray > 0)
+"""
+
+
+@NEEDS_PROBE
+def test_a_stack_pointer_on_the_heap_is_found_out() -> None:
+    found = subprocess.run([sys.executable, "-c", ON_THE_HEAP], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["0", "True"]
