@@ -59,6 +59,7 @@ from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_
 from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
 from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph.python_function import PythonFunction as PythonFunction
+from nn_core.logger import logger as logger
 from nn_core.messages.attributes import submodule as _submodule
 from nn_core.random import seed as seed
 from nn_core.recompute import recompute as recompute
@@ -83,7 +84,6 @@ if TYPE_CHECKING:
     from nn_core import functions as functions
     from nn_core import initializer as initializer
     from nn_core import io as io
-    from nn_core import logger as logger
     from nn_core import monitor as monitor
     from nn_core import normalization_functions as normalization_functions
     from nn_core import numpy_compat_functions as numpy_compat_functions
@@ -171,7 +171,7 @@ _COPIERS["no_grad"] = lambda variable: import_module("nn_core.parameter").with_c
 #: Submodules that programs use; the others are the engine's.
 _MODULES = (
     *("backward_functions", "callback", "context", "data", "errors", "ext", "ext_utils", "files", "function_bases"),
-    *("functions", "initializer", "io", "logger", "monitor", "normalization_functions", "numpy_compat_functions"),
+    *("functions", "initializer", "io", "monitor", "normalization_functions", "numpy_compat_functions"),
     *("parameter", "parametric_functions", "random", "settings", "solver", "solvers", "testing", "typing", "utils"),
 )
 

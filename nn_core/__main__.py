@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from nn_core.compat import unchanged
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import Finding, examine
@@ -133,6 +134,7 @@ def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
     click.echo(_table(findings))
+    click.echo("\n".join(unchanged.report()))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):
         sys.exit(1)

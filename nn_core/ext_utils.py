@@ -1,17 +1,22 @@
 """Extensions by name: their modules, and the contexts that they recommend."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, PluginError
+from nn_core.logger import logger
+from nn_core.settings import is_nnabla_program
 
 if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
+
+#: Backends with the unknown keywords that were warned about.
+_IGNORED: Final[set[tuple[str, str]]] = set()
 
 __all__ = ["get_extension_context", "import_extension_module", "list_extensions"]
 
@@ -39,10 +44,7 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
     PLUGINS.backend(name)
     info = PLUGINS.info(name)
     make = info.context or _context_of(info)
-    accepted = list(inspect.signature(make).parameters)
-    for keyword in kw:
-        if keyword not in accepted:
-            raise ArgumentError(f"get_extension_context: {name!r} takes {', '.join(accepted)}, got {keyword!r}")
+    kw = _accepted(name, list(inspect.signature(make).parameters), kw)
     from nn_core.dispatch.guard import guarded  # `import nn_core` does without it
 
     context = guarded(f"backend {name!r}: context()", None, lambda: make(**kw))
@@ -78,6 +80,24 @@ def list_extensions() -> list[str]:
         True
     """
     return PLUGINS.names()
+
+
+def _accepted(name: str, known: Sequence[str], kw: Mapping[str, object]) -> dict[str, object]:
+    """The keywords that a backend takes.
+
+    Raises:
+        ArgumentError: for another one, unless an unchanged program of NNabla runs: NNabla ignores them.
+    """
+    for keyword in kw:
+        if keyword in known:
+            continue
+        text = f"get_extension_context: {name!r} takes {', '.join(known)}, got {keyword!r}"
+        if not is_nnabla_program():
+            raise ArgumentError(text)
+        if (name, keyword) not in _IGNORED:
+            _IGNORED.add((name, keyword))
+            logger.warning("%s, which is ignored", text)
+    return {keyword: value for keyword, value in kw.items() if keyword in known}
 
 
 def _check_host(name: str, context: Context) -> None:

@@ -52,6 +52,7 @@ class Settings:
         models_url_base: NN_CORE_MODELS_URL_BASE. Address below which `nn_core.models` finds weights; None: none.
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
         trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
+        nnabla_program: NN_CORE_NNABLA_PROGRAM. True: an unchanged program of NNabla runs, as under ``nn-core run``.
 
     Example:
         >>> from nn_core.settings import Settings
@@ -76,6 +77,7 @@ class Settings:
     models_url_base: str | None = None
     comm_timeout: float = 300.0
     trust_hdf5: bool = False
+    nnabla_program: bool = False
 
     def allows_plugin(self, name: str) -> bool:
         """Whether NN_CORE_PLUGINS lets the plugin called `name` be used."""
@@ -115,6 +117,7 @@ class Settings:
             models_url_base=environment.get("NN_CORE_MODELS_URL_BASE") or None,
             comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
             trust_hdf5=_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
+            nnabla_program=_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
         )
 
 
@@ -134,9 +137,10 @@ def settings() -> Settings:
 _DISABLED: Final[list[frozenset[str]]] = []
 #: The number of threads that `set_num_threads` has set; empty: what the environment says.
 _NUM_THREADS: Final[list[int]] = []
-#: The values that `set_cache_mb` and `set_deterministic` have set; empty: the environment decides.
+#: The values that `set_cache_mb`, `set_deterministic`, `set_nnabla_program` have set; empty: the environment decides.
 _CACHE_MB: Final[list[int]] = []
 _DETERMINISTIC: Final[list[bool]] = []
+_NNABLA_PROGRAM: Final[list[bool]] = []
 #: Called after one of these changed or an optimization was switched: work that was prepared is forgotten.
 WHEN_SWITCHED: Final[list[Callable[[], object]]] = []
 
@@ -272,6 +276,38 @@ def set_deterministic(deterministic: bool) -> None:
     if not isinstance(deterministic, bool):
         raise ArgumentError(f"set_deterministic: deterministic must be True or False, got {deterministic!r}")
     _set(_DETERMINISTIC, deterministic, is_deterministic())
+
+
+def is_nnabla_program() -> bool:
+    """Whether this process runs a program that was written for NNabla and is unchanged.
+
+    Example:
+        >>> from nn_core.settings import is_nnabla_program
+        >>> is_nnabla_program()
+        False
+    """
+    return _NNABLA_PROGRAM[0] if _NNABLA_PROGRAM else settings().nnabla_program
+
+
+def set_nnabla_program(unchanged: bool) -> None:
+    """Say that this process runs a program that was written for NNabla and is unchanged, or not.
+
+    Programs call `nn_core.compat.unchanged.run_unchanged`, which installs NNabla's names as well; docs/from_nnabla.md
+    lists the effects.
+
+    Raises:
+        ArgumentError: when `unchanged` is not a boolean.
+
+    Example:
+        >>> from nn_core.settings import is_nnabla_program, set_nnabla_program
+        >>> set_nnabla_program(True)
+        >>> is_nnabla_program()
+        True
+        >>> set_nnabla_program(False)
+    """
+    if not isinstance(unchanged, bool):
+        raise ArgumentError(f"set_nnabla_program: unchanged must be True or False, got {unchanged!r}")
+    _set(_NNABLA_PROGRAM, unchanged, is_nnabla_program())
 
 
 def _set(place: list[Any], value: object, before: object) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from nn_core.compat.aliases import install
+from nn_core.compat.unchanged import run_unchanged
 
 #: Exit status of a program that Ctrl-C ended, as shells report it.
 _INTERRUPTED = 130
@@ -19,8 +19,8 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     """Run a script (or a module, as ``python -m`` does) as ``__main__``, with nn_core under NNabla's names.
 
     ``sys.argv`` and ``sys.path`` are what the interpreter would set. An exception is printed as the interpreter would
-    print it, without the frames that started the program. Processes that `multiprocessing` starts, by any method, find
-    the same names; other interpreters that the program starts do not.
+    print it, without the frames that started the program. Processes that `multiprocessing` starts, by any method, and
+    other interpreters that inherit the environment find the same names; see `nn_core.compat.unchanged`.
 
     Args:
         program: path of a script, or of a folder or archive with ``__main__.py``; name of a module.
@@ -30,7 +30,7 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     Returns:
         The exit status, unless the program ends with SystemExit, which is passed on.
     """
-    install()
+    run_unchanged()
     _install_in_children()
     sys.argv = [program, *arguments]
     sys.path[0] = str(Path.cwd() if is_module else Path(program).resolve().parent)
@@ -77,7 +77,7 @@ class _Preparation:
 
 
 class _Installing:
-    """Calls `install` where it is unpickled."""
+    """Calls `run_unchanged` where it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return install, ()
+        return run_unchanged, ()

@@ -13,10 +13,13 @@ from nn_core.data.images import IMAGE_EXTENSIONS, read_image, read_stored_image,
 from nn_core.data.places import FileReader, ResourceFileReader
 from nn_core.data.sound import read_sound
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.utils.download import download, get_data_home
 
 __all__ = [
     "FileReader",
     "ResourceFileReader",
+    "download",
+    "get_data_home",
     "get_file_extension",
     "load",
     "load_audio",
@@ -52,7 +55,7 @@ def load(ext: str) -> Callable[..., Array]:
         >>> load(".npy").__name__
         'load_npy'
     """
-    known = _LOADERS.get(ext.lower())
+    known = _load_functions.get(ext.lower())
     if known is not None:
         return known
     reader = reader_of(ext.lower())
@@ -160,7 +163,8 @@ def _read_by_pydub(place: Place) -> Array:
     return np.array(segment.get_array_of_samples()).reshape(-1, segment.channels)
 
 
-_LOADERS: Final[dict[str, Callable[..., Array]]] = {
+#: The loaders of files by their extensions, under the name that programs of NNabla read.
+_load_functions: Final[dict[str, Callable[..., Array]]] = {
     ".npy": load_npy,
     ".csv": load_csv,
     ".wav": load_wav,

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.logger import logger
-from nn_core.settings import settings
+from nn_core.settings import is_nnabla_program, settings
 
 _BLOCK_BYTES: Final = 1 << 20
 _TIMEOUT_S: Final = 30
@@ -21,8 +21,12 @@ _PARTIAL: Final = 206
 
 
 def get_data_home() -> str:
-    """The folder for what is fetched: NN_CORE_DATA, or ~/nn_core_data; made if it does not exist."""
-    folder = Path(settings().data or Path.home() / "nn_core_data").expanduser()
+    """The folder for what is fetched: NN_CORE_DATA, or ~/nn_core_data; made if it does not exist.
+
+    Under ``nn-core run`` it is ~/nnabla_data in place of ~/nn_core_data, where NNabla has put what it has fetched.
+    """
+    usual = "nnabla_data" if is_nnabla_program() else "nn_core_data"
+    folder = Path(settings().data or Path.home() / usual).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     return str(folder)
 
