@@ -1,8 +1,9 @@
 """Contexts of functions: a priority list of backends with their number types, an array class and a device."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -182,6 +183,16 @@ def set_default_context(ctx: Context) -> None:
     if _current.is_scoped:
         raise ArgumentError("set_default_context: must be called outside every context_scope, got a call inside one")
     _current.set_default(context)
+
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """NNabla's variable of the module, read when it is asked for (PEP 562)."""
+        if name == "current_ctx":
+            return get_current_context()
+        text = f"module 'nn_core.context' has no attribute {name!r}"
+        raise UnknownAttributeError(text, name=name, obj=sys.modules[__name__])
 
 
 _current: Mode[Context | None] = Mode("context", None)

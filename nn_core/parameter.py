@@ -1,13 +1,18 @@
 """The door ``nn_core.parameter``: parameters by name, their scopes, and their files."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
 
+from nn_core.errors import UnknownAttributeError
+from nn_core.graph.modes import NO_GRAD
 from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph_rewriting import copy_graph, functions_of
 from nn_core.io.parameters import load_parameters as load_parameters
 from nn_core.io.parameters import save_parameters as save_parameters
 from nn_core.messages.refusal import door
 from nn_core.parametric_functions.freezing import freeze, unfreeze
+from nn_core.messages.synonyms import suggestion
 from nn_core.parametric_functions.scope import clear_parameters as clear_parameters
 from nn_core.parametric_functions.scope import get_current_parameter_scope as get_current_parameter_scope
 from nn_core.parametric_functions.scope import get_parameter as get_parameter
@@ -15,6 +20,7 @@ from nn_core.parametric_functions.scope import get_parameter_or_create as get_pa
 from nn_core.parametric_functions.scope import get_parameters as get_parameters
 from nn_core.parametric_functions.scope import parameter_scope as parameter_scope
 from nn_core.parametric_functions.scope import pop_parameter as pop_parameter
+from nn_core.parametric_functions.scope import root_parameter_scope
 from nn_core.parametric_functions.scope import set_parameter as set_parameter
 from nn_core.variable import Variable
 
@@ -70,6 +76,25 @@ def unfreeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
         ['affine/W', 'affine/b']
     """
     unfreeze((get_parameters(grad_only=False) if params is None else params).values())
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """Variables of NNabla's module, read when they are asked for (PEP 562)."""
+        if name in _LIVE:
+            return _LIVE[name]()
+        raise UnknownAttributeError(
+            f"module 'nn_core.parameter' has no attribute {name!r}{suggestion(name, __all__)}",
+            name=name,
+            obj=sys.modules[__name__],
+        )
+
+
+#: Variables of NNabla's module, by their present values.
+_LIVE: Final[Mapping[str, Callable[[], object]]] = {
+    "current_no_grad": NO_GRAD.get,
+    "current_scope": get_current_parameter_scope,
+    "root_scope": root_parameter_scope,
+}
 
 
 def with_constant_parameters(variable: Variable) -> Variable:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -33,8 +33,11 @@ from nn_core.messages.refusal import (
 from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from nn_core.function import Function
 
+_new: Final = object.__new__
 #: Set by ``nn_core``: makes the result of ``Variable.no_grad`` from what is registered, which variables do not know.
 COPIERS: Final[dict[str, Any]] = {}
 #: Functions whose results look like a condition; ``if y:`` would be true whatever they hold.
@@ -101,20 +104,41 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)
 
-    @door
-    def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
-        if need_grad is not None and type(need_grad) is not bool:
-            need_grad = _checked_need_grad(shape, need_grad)
-        if type(name) is not str and not isinstance(name, str):
-            raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
-        super().__init__(Storage(NdArray.of_shape(checked_shape(shape))), need_grad)
-        self.name = name
-        self._recompute = RECOMPUTE.get()
+    #: Whether ``__new__`` makes a complete variable: everywhere but in subclasses whose ``__init__`` calls ours.
+    _is_made_by_new: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._is_made_by_new = cls.__new__ is not Variable.__new__ or cls.__init__ is Variable.__init__
+
+    @refuses_rest
+    def __new__(
+        cls,
+        shape: Iterable[int] | int = (),
+        need_grad: bool | None = None,
+        name: str = "",
+        *surplus: Any,
+        **unknown: Any,
+    ) -> "Self":
+        """Make a variable; subclasses may call ``super().__new__(cls, shape, need_grad)``, as in NNabla."""
+        variable = _new(cls)
+        if cls._is_made_by_new:
+            if surplus or unknown:
+                require_fit(_construct, (variable, shape, need_grad, name, *surplus), unknown)
+            try:
+                _construct(variable, shape, need_grad, name)
+            except FOREIGN as error:
+                raise_refusal(_construct, (variable, shape, need_grad, name), {}, error)
+        return variable
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
+            construct(self, *args, **kwargs)
 
     @classmethod
     def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Variable":
         """A variable over arrays that exist already."""
-        variable = cls.__new__(cls)
+        variable = _new(cls)
         Value.__init__(variable, storage, need_grad)
         return variable
 
@@ -369,7 +393,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
         return self._unlinked(self.need_grad if need_grad is None else checked_flag("need_grad", need_grad))
 
     def _unlinked(self, need_grad: bool) -> "Variable":
-        variable = Variable.__new__(Variable)
+        variable = _new(Variable)
         Value.__init__(variable, self._storage or self.storage, need_grad)
         variable.name = self.name
         variable._persistent = self._persistent
@@ -531,6 +555,21 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
 
 
 Node.value_class = Variable
+
+
+def _construct(self: Variable, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
+    """Build what ``Variable(...)`` and a ``__new__`` of a subclass ask for."""
+    if need_grad is not None and type(need_grad) is not bool:
+        need_grad = _checked_need_grad(shape, need_grad)
+    if type(name) is not str and not isinstance(name, str):
+        raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
+    Value.__init__(self, Storage(NdArray.of_shape(checked_shape(shape))), need_grad)
+    self.name = name
+    self._recompute = RECOMPUTE.get()
+
+
+_construct.__qualname__ = "Variable"  # in its errors
+construct: Final = door(_construct)
 
 
 @door

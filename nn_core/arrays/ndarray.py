@@ -6,7 +6,7 @@ Reading in another dtype or space converts lazily and keeps the copy until the v
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -16,9 +16,15 @@ from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, 
 from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of, is_ready_on_device
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
-from nn_core.messages.refusal import described, door, real_numbers
+from nn_core.messages.refusal import FOREIGN, described, door, raise_refusal, real_numbers, refuses_rest, require_fit
+from nn_core.messages.whole import fraction_hint, is_number, whole
 from nn_core.settings import are_shapes_strict
 from nn_core.typing import MAX_SIZE, Array, Shape
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_new: Final = object.__new__
 
 #: Attributes of the engine, which completion does not offer.
 _ENGINE: Final = frozenset(
@@ -61,17 +67,37 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)
 
-    @door
-    def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
-        self._shape = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
-        self.synced = SyncedArray(self._shape)
-        self._window: tuple[slice, ...] | None = None
-        self._base = self._shape
+    _shape: Shape
+    _base: Shape
+    _window: tuple[slice, ...] | None
+    #: Whether ``__new__`` makes a complete array: everywhere but in subclasses whose ``__init__`` calls ours.
+    _is_made_by_new: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._is_made_by_new = cls.__new__ is not NdArray.__new__ or cls.__init__ is NdArray.__init__
+
+    @refuses_rest
+    def __new__(cls, shape: Iterable[int] | int = (), *lengths: int, **unknown: Any) -> "Self":
+        """Make an array; subclasses may call ``super().__new__(cls, shape)``, as in NNabla."""
+        array = _new(cls)
+        if cls._is_made_by_new:
+            if unknown:
+                require_fit(_construct, (array, shape, *lengths), unknown)
+            try:
+                _construct(array, shape, *lengths)
+            except FOREIGN as error:
+                raise_refusal(_construct, (array, shape, *lengths), {}, error)
+        return array
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
+            construct(self, *args, **kwargs)
 
     @staticmethod
     def of_shape(shape: Shape) -> "NdArray":
         """A new array of a shape that is known to be a tuple of ints."""
-        array = NdArray.__new__(NdArray)
+        array = _new(NdArray)
         array._shape = array._base = shape
         array.synced = SyncedArray(shape)
         array._window = None
@@ -335,7 +361,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
     def view(self, shape: Iterable[int]) -> "NdArray":
         """The same memory under another shape with the same number of elements (one length may be -1)."""
         target = inferred_shape(shape, self.size)
-        other = NdArray.__new__(NdArray)
+        other = _new(NdArray)
         other._shape, other.synced, other._window, other._base = target, self.synced, None, target
         if self._window is not None:
             other._window, other._base = self._window_in_a_row(target), (_product(self._base),)
@@ -371,7 +397,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
         window = list(self._window or (slice(0, n) for n in self._shape))
         origin = window[dim].start
         window[dim] = slice(origin + start, origin + start + length)
-        other = NdArray.__new__(NdArray)
+        other = _new(NdArray)
         other._shape = (*self._shape[:dim], length, *self._shape[dim + 1 :])
         other.synced, other._window, other._base = self.synced, tuple(window), self._base
         return other
@@ -441,9 +467,20 @@ def added_state(value: Any, base: type) -> Any:
 def _restored(
     cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tuple[slice, ...] | None, base: Shape
 ) -> NdArray:
-    array = cls.__new__(cls)
+    array = _new(cls)
     array._shape, array.synced, array._window, array._base = shape, synced, window, base
     return array
+
+
+def _construct(self: NdArray, shape: Iterable[int] | int = (), *lengths: int) -> None:
+    """Build what ``NdArray(...)`` and a ``__new__`` of a subclass ask for."""
+    self._shape = self._base = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
+    self.synced = SyncedArray(self._shape)
+    self._window = None
+
+
+_construct.__qualname__ = "NdArray"  # in its errors
+construct: Final = door(_construct)
 
 
 def checked_shape(shape: Iterable[int] | int) -> Shape:
@@ -454,13 +491,13 @@ def checked_shape(shape: Iterable[int] | int) -> Shape:
             "  hint: from_numpy_array(values) makes a Variable or an NdArray with these values"
         )
     try:
-        lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        lengths = (shape,) if is_number(shape) else tuple(shape)  # type: ignore[arg-type]  # told apart by is_number
     except TypeError as error:
         raise ShapeError(f"shape: must be an int or a sequence of ints, got {shape!r}") from error
     try:
         result = tuple([length.__index__() for length in lengths])
-    except AttributeError as error:
-        raise ShapeError(f"shape: every length must be an int, got {lengths}") from error
+    except AttributeError:
+        result = _whole_lengths(lengths)
     if any(length < 0 for length in result):
         raise ShapeError(f"shape: every length must be at least 0, got {result}")
     if math.prod(result) > MAX_SIZE:
@@ -468,9 +505,17 @@ def checked_shape(shape: Iterable[int] | int) -> Shape:
     return result
 
 
+def _whole_lengths(lengths: tuple[Any, ...]) -> Shape:
+    try:
+        return tuple([whole(length) for length in lengths])
+    except TypeError as error:
+        hint = next((hint for hint in map(fraction_hint, lengths) if hint), "")
+        raise ShapeError(f"shape: every length must be an int, got {lengths}{hint}") from error
+
+
 def inferred_shape(shape: Iterable[int], size: int) -> Shape:
     """`shape` with its -1, if there is one, replaced so that it has `size` elements."""
-    lengths = tuple(int(length) for length in shape)
+    lengths = _whole_lengths(tuple(shape))
     unknown = lengths.count(-1)
     known = _product(length for length in lengths if length != -1)
     if unknown == 1 and known > 0 and size % known == 0:

@@ -18,7 +18,6 @@ SUBSTITUTES = {
     "nnabla.ProtoVariable": _NETWORKS,
     "nnabla.autolog": "nn_core.monitor writes losses and images to files",
     "nnabla.config": "the settings of nn_core are environment variables, shown by the command nn-core info",
-    "nnabla.context.current_ctx": "nn_core.get_current_context()",
     "nnabla.core.graph_optimizer": _NETWORKS,
     "nnabla.core.variable_batch_size": _NETWORKS,
     "nnabla.dtypes": "the dtypes of NumPy",

@@ -88,6 +88,10 @@ class DataSource:
         """Whether the samples are reshuffled for each epoch."""
         return self._shuffle
 
+    @shuffle.setter
+    def shuffle(self, shuffle: bool) -> None:
+        self._shuffle = checked_flag(f"{type(self).__name__}: shuffle", shuffle)
+
     @property
     def order(self) -> Sequence[int] | None:
         """The indices of the samples in the order of this epoch; None when the source does not tell."""
@@ -97,6 +101,10 @@ class DataSource:
     def rng(self) -> Rng:
         """The generator of the orders."""
         return self._rng
+
+    @rng.setter
+    def rng(self, rng: Rng) -> None:
+        self._rng = rng
 
     @property
     def inner_sources(self) -> Sequence["DataSource"]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from nn_core.errors import ArgumentError, DTypeError, NNCoreError, SignatureError
 from nn_core.messages.synonyms import suggestion
+from nn_core.messages.whole import fraction_hint, whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -289,10 +290,14 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
     Raises:
         ArgumentError: when it is another number than `least` or more, or none.
     """
-    is_whole = hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_)) and not getattr(value, "shape", ())
-    if not is_whole or value < least:
-        raise ArgumentError(f"{name} must be a whole number of at least {least}, got {described(value)}")
-    return int(value)
+    try:
+        count = least - 1 if isinstance(value, (bool, np.bool_)) else whole(value)
+    except TypeError:
+        count = least - 1
+    if count < least:
+        text = f"{name} must be a whole number of at least {least}, got {described(value)}{fraction_hint(value)}"
+        raise ArgumentError(text)
+    return count
 
 
 def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from operator import index
 from typing import Any, Final, TypeAlias
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.initializer import ConstantInitializer, FloatArray, Rng, UniformInitializer, calc_uniform_lim_glorot
+from nn_core.messages.whole import fraction_hint, whole
 from nn_core.parametric_functions.scope import Initializer
 from nn_core.parametric_functions.scope import trained as trained
 from nn_core.typing import Shape
@@ -64,11 +64,11 @@ def counted(name: str, value: Any, layer: str = "affine") -> int:
         ArgumentError: when it is no integer, or not positive.
     """
     try:
-        number = 0 if isinstance(value, bool) else index(value)
-    except TypeError:  # arrays have the method, and refuse
+        number = 0 if isinstance(value, bool) else whole(value)
+    except TypeError:
         number = 0
     if number <= 0:
-        raise ArgumentError(f"{layer}: {name} must be a positive integer, got {value!r}")
+        raise ArgumentError(f"{layer}: {name} must be a positive integer, got {value!r}{fraction_hint(value)}")
     return number
 
 

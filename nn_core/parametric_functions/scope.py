@@ -84,6 +84,12 @@ def get_current_parameter_scope() -> Scope:
     return _CURRENT.get()
 
 
+def root_parameter_scope() -> Scope:
+    """The outermost scope: of the process, or the program's own dictionary that `parameter_scope` was given."""
+    own = _OWN.get()
+    return _ROOT if own is None else own
+
+
 @door
 def get_parameters(
     params: dict[str, Variable] | None = None, path: str = "", grad_only: bool = True

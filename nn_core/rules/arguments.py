@@ -4,13 +4,13 @@ This runs for each function of a dynamic graph, so what can be known from the sp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.errors import ArgumentError, SpecError
 from nn_core.messages.synonyms import suggestion
+from nn_core.messages.whole import fraction_hint, is_number, whole
 from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule, OneNumber, one_number
 from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
@@ -55,7 +55,7 @@ def resolve_args(  # noqa: C901  # for each call that is not known yet, and each
             if type(value) is exact:
                 args[name] = value or exact()  # 0.0 for -0.0: calls are looked up by settings, where both are equal
             elif value is not None:
-                if spread is not None and isinstance(value, _INTEGERS):
+                if spread is not None and is_number(value):
                     value = (value,) * spread(input_shapes, args)
                 args[name] = check(value, ndim)
             elif required:
@@ -148,12 +148,12 @@ def _int(name: str) -> _Check:
 
 
 def _to_int(name: str, value: Any) -> int:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} must be an integer, got {value!r}")
     try:
-        number = index(value)
+        number = whole(value)
     except TypeError as error:
-        raise ArgumentError(f"{name} must be an integer, got {value!r}") from error
+        raise ArgumentError(f"{name} must be an integer, got {value!r}{fraction_hint(value)}") from error
     if not -_INT_LIMIT <= number < _INT_LIMIT:
         raise ArgumentError(f"{name} must be an integer of 64 bits, got {_shortened(number)}")
     return number

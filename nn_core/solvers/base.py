@@ -43,7 +43,8 @@ class Solver:
 
     The numbers are attributes: ``solver.alpha`` reads and ``solver.alpha = 0.01`` changes the one called alpha, checked
     as the constructor checks it. The solvers of nn_core have no room for other attributes; assigning one raises an
-    UnknownAttributeError. Subclasses of a program's own may have attributes of any name that is not a method's.
+    UnknownAttributeError. Subclasses of a program's own may have attributes of any name, also of a method that they
+    replace; those that name no numbers may wrap another solver, and forward what they like to it.
 
     A solver can be pickled and copied (``copy.deepcopy``) by value: the numbers, the parameters, their states. To keep
     it together with the module that it trains, pickle or copy both at once, as a tuple.
@@ -239,12 +240,12 @@ class Solver:
     def _is_free(self, name: str) -> bool:
         if name.startswith("_") or name in self.hyper_names or name in ("state_names", "decay_name"):
             return True
-        if hasattr(Solver, name) or name in RATE_NAMES:
-            return False
-        return not self._is_closed or hasattr(type(self), name)
+        if not self._is_closed:  # a class of the program; one without numbers may wrap another solver
+            return name not in RATE_NAMES or not self.hyper_names
+        return not hasattr(Solver, name) and hasattr(type(self), name)
 
     def _unknown(self, name: str) -> str:
-        return unknown_number(self.name, self.hyper_names, name)
+        return unknown_number(type(self).__name__, self.hyper_names, name)  # `name` may be forwarded to what is missing
 
     # -- one training step -----------------------------------------------------------------------------------------
 
@@ -582,7 +583,7 @@ class Solver:
         self._bind_to(targets_of(self._context))
 
     def _bind_to(self, targets: tuple[Target, ...]) -> None:
-        self._groups = Groups(Rule(self.name, self.step, reads_t=self.reads_t), targets, self._numbers)
+        self._groups = Groups(Rule(type(self).__name__, self.step, reads_t=self.reads_t), targets, self._numbers)
         self._gradients = Gradients(targets)
 
     def _states(self) -> States:

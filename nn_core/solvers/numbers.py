@@ -76,8 +76,10 @@ def first_rate(rate: float) -> float:
 
 def unknown_number(solver: str, names: Sequence[str], name: str) -> str:
     """The message about an attribute that a solver with the numbers `names` lacks."""
+    if not names:
+        return f"{solver}: has no attribute {name!r}"
     text = f"{solver}: an attribute must be one of {', '.join(names)}, got {name!r}"
-    if name == "learning_rate" or (name in RATE_NAMES and names):
+    if name in RATE_NAMES:
         return f"{text}\n  hint: the learning rate is {names[0]}, or set_learning_rate(value)"
     return f"{text}{suggestion(name, names)}"
 

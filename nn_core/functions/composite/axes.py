@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, overload
 
+from nn_core.messages.whole import is_number
+
 Axes: TypeAlias = SupportsIndex | Sequence[int]
 
 
@@ -14,4 +16,6 @@ def listed(axes: Axes | None) -> Sequence[int] | None:
     """The axes as a sequence; None stays None."""
     if axes is None or type(axes) is tuple:  # asking for a protocol takes microseconds
         return axes
-    return (axes.__index__(),) if isinstance(axes, SupportsIndex) else axes
+    if isinstance(axes, SupportsIndex):
+        return (axes.__index__(),)
+    return (axes,) if is_number(axes) else axes  # type: ignore[return-value]  # a whole number, which the function checks
