@@ -11,8 +11,8 @@ from nn_core.graph_rewriting import copy_graph, functions_of
 from nn_core.io.parameters import load_parameters as load_parameters
 from nn_core.io.parameters import save_parameters as save_parameters
 from nn_core.messages.refusal import door
-from nn_core.parametric_functions.freezing import freeze, unfreeze
 from nn_core.messages.synonyms import suggestion
+from nn_core.parametric_functions.freezing import freeze, unfreeze
 from nn_core.parametric_functions.scope import clear_parameters as clear_parameters
 from nn_core.parametric_functions.scope import get_current_parameter_scope as get_current_parameter_scope
 from nn_core.parametric_functions.scope import get_parameter as get_parameter

@@ -25,6 +25,7 @@ from nn_core.graph.lengths import KINDS, Length, move_origin, origins_of, presen
 from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.graph.node import Node, invalidate
 from nn_core.messages.refusal import described, door
+from nn_core.messages.whole import FLOATS, fraction_hint, whole
 from nn_core.rules.shape import bounds_of
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -42,6 +43,8 @@ def getitem(self: Any, key: Any) -> Any:
         return _cut(self, parts)
     if any(isinstance(part, (Variable, NdArray)) for part in parts):
         return _pick_by_data(self, parts)
+    if any(isinstance(part, FLOATS) for part in parts):
+        key = parts = tuple(map(_whole_part, parts))
     if all(
         part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice)) for part in parts
     ) and not any(isinstance(part, (bool, np.bool_)) for part in parts):
@@ -54,6 +57,7 @@ def getitem(self: Any, key: Any) -> Any:
 @door
 def setitem(self: Any, key: Any, value: Any) -> None:
     """Replace the elements that `key` picks by `value`, which is broadcast to their shape."""
+    key = tuple(map(_whole_part, key)) if isinstance(key, tuple) else _whole_part(key)
     if isinstance(self, NdArray):
         _assign_at_once(self, key, value)
         return
@@ -112,13 +116,13 @@ def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
     at_once = isinstance(x, NdArray) or AUTO_FORWARD.get()
     old = x.shape if at_once else x.plain_shape
     if not KINDS.isdisjoint(map(type, key)):
-        key = settled(key, present_shape) if at_once else key
+        key = list(map(_whole_end, settled(key, present_shape) if at_once else key))
         settings, shape, places = _cut_of.__wrapped__(old, *key)  # a cache would keep a variable, and mix it with others
     else:
         try:
             settings, shape, places = _cut_of(old, *key)
-        except TypeError:  # an end has no hash either, or is no number at all
-            settings, shape, places = _cut_of.__wrapped__(old, *key)
+        except TypeError:  # an end has no hash either, or is no integer
+            settings, shape, places = _cut_of.__wrapped__(old, *map(_whole_end, key))
     if settings is not None:
         x = apply(_SLICE, (x,), settings)
     elif old == shape:
@@ -163,6 +167,24 @@ def _parts_of(key: Iterable[Any]) -> Iterator[Any]:
     rest = iter(key)
     for part in rest:
         yield slice(*itertools.islice(rest, 3)) if part is slice else part
+
+
+def _whole_part(part: Any) -> Any:
+    """A part of an index with ints in place of whole floats; anything but a number and a slice of numbers as it is."""
+    if isinstance(part, slice):
+        return slice(*map(_whole_end, (part.start, part.stop, part.step)))
+    try:
+        return whole(part) if isinstance(part, FLOATS) else part
+    except TypeError:
+        return part  # which NumPy refuses as an index
+
+
+def _whole_end(end: Any) -> Any:
+    """An end of a slice as an int; None, and what is no number, as it is."""
+    try:
+        return whole(end) if isinstance(end, (*FLOATS, np.ndarray)) else end
+    except TypeError as error:
+        raise ArgumentError(f"an end of a slice must be a whole number, got {end!r}{fraction_hint(end)}") from error
 
 
 def _without_ellipsis(ndim: int, parts: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -202,7 +202,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
     @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
-        return _product(self._shape[max(axis, 0) :])
+        return _product(self._shape[max(whole(axis), 0) :])
 
     def __bool__(self) -> bool:
         if self.synced.dtype == "bool":
@@ -385,6 +385,12 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
     @door
     def narrow(self, dim: int, start: int, length: int) -> "NdArray":
         """The same memory limited to `length` elements from `start` along axis `dim`."""
+        try:
+            dim, start, length = whole(dim), whole(start), whole(length)
+        except TypeError as error:
+            given = f"{dim!r}, {start!r} and {length!r}"
+            hint = next(filter(None, map(fraction_hint, (dim, start, length))), "")
+            raise ArgumentError(f"narrow: dim, start and length must be integers, got {given}{hint}") from error
         if not -self.ndim <= dim < self.ndim:
             raise ArgumentError(f"narrow: dim must be an axis of {self._shape}, got {dim}")
         dim %= self.ndim
@@ -485,7 +491,7 @@ construct: Final = door(_construct)
 
 def checked_shape(shape: Iterable[int] | int) -> Shape:
     """`shape` as a tuple of non-negative ints."""
-    if isinstance(shape, np.ndarray) and (shape.ndim != 1 or shape.dtype.kind not in "iu"):
+    if isinstance(shape, np.ndarray) and shape.ndim and (shape.ndim != 1 or shape.dtype.kind not in "iu"):
         raise ShapeError(
             f"shape: must be an int or a sequence of ints, got an array of shape {shape.shape}\n"
             "  hint: from_numpy_array(values) makes a Variable or an NdArray with these values"
@@ -496,7 +502,7 @@ def checked_shape(shape: Iterable[int] | int) -> Shape:
         raise ShapeError(f"shape: must be an int or a sequence of ints, got {shape!r}") from error
     try:
         result = tuple([length.__index__() for length in lengths])
-    except AttributeError:
+    except (AttributeError, TypeError):
         result = _whole_lengths(lengths)
     if any(length < 0 for length in result):
         raise ShapeError(f"shape: every length must be at least 0, got {result}")

@@ -93,6 +93,10 @@ class Length(_Derived, int):
 class Ratio(_Derived, float):
     """A number computed from lengths, such as 1 / n: a float that remembers how."""
 
+    def as_whole(self) -> Any:
+        """The number as a Length, which stays a whole number when it is computed anew, or is an error."""
+        return _computed(_WHOLE, self)
+
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         return float, (float(self),)
 
@@ -150,7 +154,14 @@ def _number(value: Any) -> Any:
     return int(value) if kind is Length else float(value) if kind is Ratio else value
 
 
+def _whole(number: float) -> int:
+    if number != math.floor(number):
+        raise ShapeError(f"a length must be whole, got {number!r}\n  hint: // divides without a fraction")
+    return int(number)
+
+
 _ROUND: Final = _exactly(round)
+_WHOLE: Final = _exactly(_whole)
 #: The operators that keep where a number comes from. Comparisons do not: a branch of a program is taken once.
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 _UNARY: Final[Mapping[str, Callable[..., Any]]] = {

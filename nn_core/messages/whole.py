@@ -4,10 +4,16 @@ Division gives floating-point numbers, so a program may say ``8 / 2`` where it m
 rounded, since that would hide a mistake.
 """
 
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from operator import index
 from typing import Any, Final
 
 import numpy as np
+
+from nn_core.errors import ArgumentError
 
 #: Python's and NumPy's floating-point numbers.
 FLOATS: Final = (float, np.floating)
@@ -28,16 +34,66 @@ def whole(value: Any) -> int:
     except TypeError:
         number = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
         if isinstance(number, FLOATS) and number == np.floor(number) and abs(number) < 2**63:  # neither NaN nor infinite
-            return int(number)
+            remembers = getattr(number, "as_whole", None)  # of a number that was computed from lengths of axes
+            return int(number) if remembers is None else remembers()
         raise
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one integer or floating-point number, and no sequence."""
-    return isinstance(value, (int, np.integer, *FLOATS))
+    """Whether `value` is one integer or floating-point number, also as an array without axes, and no sequence."""
+    return isinstance(value, (int, np.integer, *FLOATS)) or (isinstance(value, np.ndarray) and value.shape == ())
 
 
 def fraction_hint(value: Any) -> str:
     """The line of advice for a message about a value that is not whole; empty where there is none."""
     has_fraction = isinstance(value, FLOATS) and bool(np.isfinite(value))
     return f"\n  hint: // divides without a fraction, or int(...) drops the one of {value!r}" if has_fraction else ""
+
+
+def with_whole_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The arguments of a call, those that `function` annotates as integers with ints in place of whole floats.
+
+    Raises:
+        ArgumentError: for a number with a fraction; names the function and the argument.
+    """
+    for value in (*args, *kwargs.values()):
+        kind = type(value)
+        if kind in _SUSPECT or (kind is tuple and not _ONLY_INTS.issuperset(map(type, value))):
+            break
+    else:
+        return args, kwargs
+    positional, keywords = list(args), dict(kwargs)
+    for name, position in _integers_of(function):
+        if position < len(positional):
+            positional[position] = _as_whole(function.__name__, name, positional[position])
+        elif name in keywords:
+            keywords[name] = _as_whole(function.__name__, name, keywords[name])
+    return positional, keywords
+
+
+#: Types that may stand for integers, or hold what does.
+_SUSPECT: Final = frozenset((float, list, np.ndarray, *np.sctypeDict.values()))
+_ONLY_INTS: Final = frozenset((int,))
+_INTEGER: Final = re.compile(r"\bint\b|\bShape\b|\bAxes\b|tuple\[int")
+_OTHER: Final = re.compile(r"float|Callable|ndarray")
+
+
+@functools.cache
+def _integers_of(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
+    """Names and positions of the parameters whose annotations speak of integers, and of no floats."""
+    parameters = enumerate(signature(function).parameters.values())
+    texts = [(p.name, i, str(p.annotation)) for i, p in parameters]
+    return tuple((name, i) for name, i, text in texts if _INTEGER.search(text) and not _OTHER.search(text))
+
+
+def _as_whole(function: str, name: str, value: Any) -> Any:
+    """`value` with ints in place of whole floats, also in a sequence; whatever else it is stays."""
+    if isinstance(value, (np.integer, *FLOATS)) or (isinstance(value, np.ndarray) and value.shape == ()):
+        try:
+            return whole(value)
+        except TypeError as error:
+            text = f"{function}: {name} must be an integer, got {value!r}{fraction_hint(value)}"
+            raise ArgumentError(text) from error
+    if isinstance(value, (tuple, list)) and not _ONLY_INTS.issuperset(map(type, value)):
+        return type(value)([_as_whole(function, f"each of {name}", item) for item in value])
+    return value

@@ -17,6 +17,7 @@ from nn_core.graph.modes import NO_GRAD
 from nn_core.graph.trace import Trace
 from nn_core.initializer import BaseInitializer
 from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
+from nn_core.messages.whole import with_whole_numbers
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.repeated import as_used, call_again, remember
 from nn_core.runtime.ambient import MEMO, Ambient, AmbientScope
@@ -389,7 +390,8 @@ def _call(
         # as `has_ndarray`, which would be one more call for each layer
         if NdArray in map(type, args) or (kwargs and has_ndarray(kwargs.values())):
             return call_at_once(function, *args, **kwargs)
-        result = function(*args, **kwargs)
+        given, named = with_whole_numbers(function, args, kwargs)
+        result = function(*given, **named)
         if place is not None:
             remember(function, place, scope, args, kwargs, result)
         return result

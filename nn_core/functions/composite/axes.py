@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, overload
 
-from nn_core.messages.whole import is_number
+from nn_core.errors import ArgumentError
+from nn_core.messages.whole import fraction_hint, is_number, whole
 
 Axes: TypeAlias = SupportsIndex | Sequence[int]
 
@@ -16,6 +17,9 @@ def listed(axes: Axes | None) -> Sequence[int] | None:
     """The axes as a sequence; None stays None."""
     if axes is None or type(axes) is tuple:  # asking for a protocol takes microseconds
         return axes
-    if isinstance(axes, SupportsIndex):
-        return (axes.__index__(),)
-    return (axes,) if is_number(axes) else axes  # type: ignore[return-value]  # a whole number, which the function checks
+    if not is_number(axes) and not isinstance(axes, SupportsIndex):
+        return axes
+    try:
+        return (whole(axes),)
+    except TypeError as error:
+        raise ArgumentError(f"axis must be an integer, got {axes!r}{fraction_hint(axes)}") from error

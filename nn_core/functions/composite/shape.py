@@ -4,8 +4,6 @@ import builtins
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.composite.axes import Axes, listed
@@ -15,6 +13,7 @@ from nn_core.functions.shape import slice as slice_operator
 from nn_core.functions.shape import tile as tile_operator
 from nn_core.graph.derive import follows_shapes
 from nn_core.messages.refusal import door
+from nn_core.messages.whole import fraction_hint, whole
 from nn_core.rules.shape import bounds_of
 
 __all__ = ["expand_dims", "flatten", "slice", "squeeze", "tile"]
@@ -94,9 +93,14 @@ def expand_dims(x: Operand, axis: Axes) -> Operand:
 
 
 def _axis(function: str, argument: str, axis: int, ndim: int) -> int:
-    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
-        raise ArgumentError(f"{function}: {argument} must be an axis from {-ndim} to {ndim - 1}, got {axis!r}")
-    return int(axis) % ndim
+    try:
+        place = ndim if isinstance(axis, bool) else whole(axis)
+    except TypeError:
+        place = ndim
+    if not -ndim <= place < ndim:
+        text = f"{function}: {argument} must be an axis from {-ndim} to {ndim - 1}, got {axis!r}{fraction_hint(axis)}"
+        raise ArgumentError(text)
+    return place % ndim
 
 
 @door

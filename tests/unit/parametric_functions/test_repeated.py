@@ -154,7 +154,7 @@ def test_calls_that_do_not_fit_are_refused_as_before(n_steps):
         step(lambda x: PF.affine(x, 5, name="a"))
     with pytest.raises(ShapeError, match=r"'a/affine/W' must keep its shape \(3, 4\), got \(2, 4\)"):
         step(layer, X[:, :2])
-    with pytest.raises(ArgumentError, match=r"n_outmaps must be a positive integer, got 4\.5"):
+    with pytest.raises(ArgumentError, match=r"n_outmaps must be an integer, got 4\.5"):
         step(lambda x: PF.affine(x, 4.5, name="a"))
     with pytest.raises(ArgumentError, match="n_outmaps must be a positive integer, got array"):
         step(lambda x: PF.affine(x, np.array([4, 4]) / 3, name="a"))
