@@ -83,7 +83,11 @@ class Outcome:
 
 
 def units(found: Any, true: Any, dtype: str, scale: float = 0.0) -> float:
-    """The largest distance of `found` from `true`; infinite where one of them is no number and the other is one."""
+    """The largest distance of `found` from `true`; infinite where one of them is no number and the other is one.
+
+    Args:
+        scale: The largest number of all arrays of the call.
+    """
     found, true = np.asarray(found, np.float64), np.asarray(true, np.float64)
     with np.errstate(all="ignore"):
         limit = np.asarray(true.astype(dtype_of(dtype)), np.float64)
@@ -95,7 +99,9 @@ def units(found: Any, true: Any, dtype: str, scale: float = 0.0) -> float:
     if not finite.any():
         return 0.0
     fraction, smallest = FORMATS[dtype]
-    floor = max(float(np.abs(true[finite]).max()), scale / 1024) / 16
+    most = float(np.abs(true[finite]).max())
+    # what is 0 but for rounding in float64 is a sum whose terms cancel: only other arrays tell how large they are
+    floor = max(most, scale if most < 1e-6 * scale else scale / 1024) / 16
     size = np.maximum(np.maximum(np.abs(true[finite]), floor), 2.0**smallest)
     return float((np.abs(found[finite] - true[finite]) / 2.0 ** (np.floor(np.log2(size)) - fraction)).max())
 

@@ -75,3 +75,46 @@ def test_gradients_of_normalizations_use_the_statistics_that_were_kept(short):
         parameters = [np.ones((1, 4, 1, 1), "float32")] * 2 if statistics else []
         own, expected = computed(build, x, *parameters)
         np.testing.assert_allclose(own[1], expected[1], rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("space", [(), (1,), (3, 5)])
+@pytest.mark.parametrize("relu", [False, True])
+def test_batch_normalization_is_exactly_beta_where_x_is_the_mean(cuda, space, relu):
+    """A sign or a comparison after it shows every rounding."""
+    from nn_ext_cuda import plugin
+
+    rng = np.random.default_rng(0)
+    ones = (1,) * len(space)
+    beta, gamma, mean = (rng.standard_normal((1, 33, *ones)).astype(np.float32) for _ in range(3))
+    variance = rng.uniform(0.01, 3, mean.shape).astype(np.float32)
+    x = np.ascontiguousarray(np.broadcast_to(mean, (4, 33, *space)))
+    with nn.context_scope(nn.Context(["cuda:float"], plugin.ARRAY_CLASSES[0])):
+        given = [nn.Variable.from_numpy_array(array) for array in (x, beta, gamma, mean, variance)]
+        if relu:
+            y = F.fused_batch_normalization(*given, batch_stat=False)
+        else:
+            y = F.batch_normalization(*given, batch_stat=False)
+        y.forward()
+        expected = np.maximum(beta, 0) if relu else beta
+        np.testing.assert_array_equal(y.d, np.broadcast_to(expected, y.shape))
+
+
+@pytest.mark.parametrize("n", [1, 7, 100, 513])
+@pytest.mark.parametrize(
+    "normalize",
+    [
+        lambda x: F.batch_normalization(F.transpose(x, (1, 0)), None, None, None, None),
+        lambda x: F.layer_normalization(x, None, None),
+        lambda x: F.instance_normalization(F.reshape(x, (2, 3, -1)), None, None),
+        lambda x: F.group_normalization(F.reshape(x, (1, 6, -1)), None, None, 6),
+    ],
+    ids=["batch", "layer", "instance", "group"],
+)
+def test_equal_numbers_become_zeros(cuda, normalize, n):
+    from nn_ext_cuda import plugin
+
+    x = np.repeat(np.random.default_rng(1).standard_normal((6, 1)), n, axis=1).astype(np.float32)
+    with nn.context_scope(nn.Context(["cuda:float"], plugin.ARRAY_CLASSES[0])):
+        y = normalize(nn.Variable.from_numpy_array(x))
+        y.forward()
+        assert not y.d.any()

@@ -3,9 +3,10 @@
 // A row is `length` neighbouring elements. Element k of row r has the parameters number
 //   r % period * stride + k / run,
 // which covers parameters for each element (layer normalization), for each row (instance) and for each run of a row
-// (group). Statistics are taken in two passes in R. KEEP elements of a row are held in registers by each thread, so that
-// memory is read once; 0: rows are too long for that and are read again. With SUMS, which needs KEEP, x is the sum of two
-// arrays, which is written too; of gradients, that of x is added to another array.
+// (group). Statistics are taken in two passes in R, the mean around the first element: so the mean of equal elements is
+// that element. KEEP elements of a row are held in registers by each thread, so that memory is read once; 0: rows are too
+// long for that and are read again. With SUMS, which needs KEEP, x is the sum of two arrays, which is written too; of
+// gradients, that of x is added to another array.
 
 #define PARAMETER(k) (parameter + (k) / run)
 #if KEEP
@@ -31,7 +32,14 @@ extern "C" __global__ void normalize_rows(
   const bool live = ROW < n_rows;
   const int64 start = ROW * length, parameter = ROW % period * stride;
   HELD(kept_x, x)
+  R origin = live ? R(load(x[start])) : R(0);
 #if SUMS
+  if (live) {
+    T first;
+    store(first, origin + R(load(other[start])));
+    origin = R(load(first));
+  }
+  __syncthreads();  // the sum may take the place of one of the two
   FOR_ROW if (live) {
     T total;  // as others read it
     store(total, kept_x[j] + R(load(other[start + k])));
@@ -39,9 +47,10 @@ extern "C" __global__ void normalize_rows(
     kept_x[j] = R(load(total));
   }
 #endif
+  if (!(origin - origin == R(0))) origin = 0;
   R a = 0;
-  FOR_ROW a += X;
-  const R mean = combined(a, shared, Sum()) / length;
+  FOR_ROW a += X - origin;
+  const R mean = origin + combined(a, shared, Sum()) / length;
   a = 0;
   FOR_ROW { const R d = X - mean; a += d * d; }
   const R variance = combined(a, shared, Sum()) / length, scale = 1 / sqrt(variance + eps);
