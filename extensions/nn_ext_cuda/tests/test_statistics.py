@@ -90,10 +90,8 @@ def test_batch_normalization_is_exactly_beta_where_x_is_the_mean(cuda, space, re
     x = np.ascontiguousarray(np.broadcast_to(mean, (4, 33, *space)))
     with nn.context_scope(nn.Context(["cuda:float"], plugin.ARRAY_CLASSES[0])):
         given = [nn.Variable.from_numpy_array(array) for array in (x, beta, gamma, mean, variance)]
-        if relu:
-            y = F.fused_batch_normalization(*given, batch_stat=False)
-        else:
-            y = F.batch_normalization(*given, batch_stat=False)
+        normalize = F.fused_batch_normalization if relu else F.batch_normalization
+        y = normalize(*given, batch_stat=False)
         y.forward()
         expected = np.maximum(beta, 0) if relu else beta
         np.testing.assert_array_equal(y.d, np.broadcast_to(expected, y.shape))
