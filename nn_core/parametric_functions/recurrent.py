@@ -46,7 +46,7 @@ def rnn(
         h: Initial state. Shape (layers, directions, B, H).
         w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
         w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
-        num_layers: Number of layers.
+        num_layers: Number of layers; left at 1, it is that of `h`.
         nonlinearity: "tanh" or "relu".
         dropout: Part of the outputs between layers that is dropped.
         bidirectional: Also run backwards in time.
@@ -61,6 +61,7 @@ def rnn(
         >>> y.shape, h_n.shape
         ((5, 8, 4), (1, 1, 8, 4))
     """
+    num_layers = _layers_of("rnn", h, num_layers)
     weights = _weights(x, h, None, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n = F.rnn(x, h, *weights, num_layers, nonlinearity, dropout, bidirectional, training)
     return y, h_n
@@ -89,7 +90,7 @@ def gru(
         h: Initial state. Shape (layers, directions, B, H).
         w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
         w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
-        num_layers: Number of layers.
+        num_layers: Number of layers; left at 1, it is that of `h`.
         dropout: Part of the outputs between layers that is dropped.
         bidirectional: Also run backwards in time.
         training: Keep what the gradient needs.
@@ -106,6 +107,7 @@ def gru(
         >>> y.shape, h_n.shape
         ((5, 8, 4), (1, 1, 8, 4))
     """
+    num_layers = _layers_of("gru", h, num_layers)
     weights = _weights(x, h, 3, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n = F.gru(x, h, *weights, num_layers, dropout, bidirectional, training)
     return y, h_n
@@ -136,7 +138,7 @@ def lstm(
         c: Initial memory. Shape of `h`.
         w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
         w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
-        num_layers: Number of layers.
+        num_layers: Number of layers; left at 1, it is that of `h`.
         dropout: Part of the outputs between layers that is dropped.
         bidirectional: Also run backwards in time.
         training: Keep what the gradient needs.
@@ -158,6 +160,7 @@ def lstm(
     """
     if isinstance(w0_init, int):
         return _step(x, h, c, w0_init, w_init, b_init, fix_parameters)
+    num_layers = _layers_of("lstm", h, num_layers)
     weights = _weights(x, h, 4, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n, c_n = F.lstm(x, h, c, *weights, num_layers, dropout, bidirectional, training)
     return y, h_n, c_n
@@ -286,6 +289,18 @@ def _zeros(shape: tuple[int, int]) -> Variable:
     variable = Variable(shape)
     variable.data.zero()
     return variable
+
+
+def _layers_of(function: str, h: Operand, num_layers: int) -> int:
+    """The number of layers, which is that of the states.
+
+    Raises:
+        ShapeError: when another number than 1, the default, is given for states of other layers.
+    """
+    n_states = h.shape[0] if h.ndim == 4 else num_layers  # where it is wrong, the function says so
+    if num_layers not in (1, n_states):
+        raise ShapeError(f"{function}: num_layers must be 1 or the first length of h, got {num_layers} and {n_states}")
+    return n_states
 
 
 def _weights(

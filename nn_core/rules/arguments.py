@@ -11,7 +11,7 @@ import numpy as np
 from nn_core.errors import ArgumentError, SpecError
 from nn_core.messages.synonyms import suggestion
 from nn_core.messages.whole import fraction_hint, is_number, whole
-from nn_core.rules.defaults import DEFAULT_RULES, DefaultRule, OneNumber, one_number
+from nn_core.rules.defaults import ADJUSTMENTS, DEFAULT_RULES, Adjustment, DefaultRule, OneNumber, one_number
 from nn_core.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
 
@@ -31,7 +31,7 @@ _IN_PLACE_OF_ONE: Final[Mapping[str, str]] = {
 _INT_LIMIT = 2**63
 _INTEGERS = (int, np.integer)
 
-_PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...]]] = {}
+_PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...], Adjustment | None]] = {}
 
 
 def resolve_args(  # noqa: C901  # for each call that is not known yet, and each argument; a call more would be felt
@@ -45,7 +45,7 @@ def resolve_args(  # noqa: C901  # for each call that is not known yet, and each
     prepared = _PREPARED.get(spec)
     if prepared is None:
         prepared = _prepare(spec)
-    names, arguments = prepared
+    names, arguments, adjust = prepared
     first = input_shapes[0] if input_shapes else None
     ndim = 0 if first is None else len(first)
     args: dict[str, ArgValue] = {}
@@ -65,6 +65,8 @@ def resolve_args(  # noqa: C901  # for each call that is not known yet, and each
                 args[name] = check(value, ndim) if check_default else value
         if not given.keys() <= names:
             _refuse_unknown(spec, given)
+        if adjust is not None:
+            adjust(input_shapes, args)
     except ArgumentError as error:
         raise ArgumentError(f"{spec.api}: {error}") from error.__cause__
     return args
@@ -76,9 +78,9 @@ def _refuse_unknown(spec: FunctionSpec, given: Mapping[str, object]) -> None:
     raise ArgumentError(f"arguments must be among {', '.join(names) or '(none)'}, got {unknown!r}{suggestion(unknown, names)}")
 
 
-def _prepare(spec: FunctionSpec) -> tuple[frozenset[str], tuple[_Prepared, ...]]:
+def _prepare(spec: FunctionSpec) -> tuple[frozenset[str], tuple[_Prepared, ...], Adjustment | None]:
     names = frozenset(arg.name for arg in spec.args)
-    prepared = names, tuple(_prepare_one(spec, arg) for arg in spec.args)
+    prepared = names, tuple(_prepare_one(spec, arg) for arg in spec.args), ADJUSTMENTS.get(spec.name)
     _PREPARED[spec] = prepared
     return prepared
 

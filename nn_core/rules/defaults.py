@@ -11,6 +11,8 @@ from nn_core.typing import Shape
 
 #: How many numbers one number stands for, given the shapes of the inputs and the earlier arguments.
 OneNumber: TypeAlias = Callable[[Sequence[Shape | None], Mapping[str, ArgValue]], int]
+#: Changes resolved arguments in place, given the shapes of the inputs.
+Adjustment: TypeAlias = Callable[[Sequence[Shape | None], dict[str, ArgValue]], None]
 DefaultRule: TypeAlias = Callable[[Sequence[Shape | None], Mapping[str, ArgValue]], ArgValue]
 
 
@@ -127,3 +129,21 @@ def one_number(arg: ArgSpec) -> OneNumber:
         return _after_channels
     rule = DEFAULT_RULES[cast(str, arg.default_rule)]
     return lambda shapes, args: len(cast(Shape, rule(shapes, args)))
+
+
+def clip_kernel(shapes: Sequence[Shape | None], args: dict[str, ArgValue]) -> None:
+    """Let a window that is longer than the padded input, by less than a stride, end with it: there is one window then.
+
+    With whole windows only, NNabla rounds their number towards zero and so counts this one.
+    """
+    size, step, edges = _kernel(args), cast(Shape, args["stride"]), cast(Shape, args["pad"])
+    shape = _first(shapes)
+    lengths = shape[: len(shape) - 1] if args["channel_last"] else shape
+    if not args["ignore_border"] or not len(size) == len(step) == len(edges) <= len(lengths) or not size:
+        return  # where it is wrong, the rule of the shape says so
+    full = [n + 2 * edge for n, edge in zip(lengths[-len(size) :], edges, strict=True)]
+    args["kernel"] = tuple([n if n and 0 < k - n < s else k for k, n, s in zip(size, full, step, strict=True)])
+
+
+#: Adjustments of arguments that depend on each other and on the inputs, by the name of the function.
+ADJUSTMENTS: Final[Mapping[str, Adjustment]] = dict.fromkeys(("MaxPooling", "SumPooling", "AveragePooling"), clip_kernel)

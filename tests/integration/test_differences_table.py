@@ -35,6 +35,8 @@ TESTS = {
     "`roi_pooling_2d`": f"{CONTRIB}/test_pooling.py::test_pooling_of_regions",
     "`split_axis`": f"{CONTRIB}/test_functions.py::test_splits",
     "recurrent layers: states": f"{CONTRIB}/test_layers.py::test_no_state_is_a_state_of_zeros",
+    "`num_layers` of": "tests/unit/parametric_functions/test_layers.py::test_recurrent_layers_have_as_many_layers_as_their_states",
+    "pooling with a window": f"{OPERATORS}/test_pooling.py::test_a_window_that_is_longer_by_a_stride_is_refused",
     "one integer for": "tests/unit/functions/test_ints_for_tuples.py::test_an_int_of_several_meanings_is_refused",
     "a leaf gets another shape: lengths that": "tests/properties/test_lengths.py::test_values_follow",
     "contexts": f"{HERE}::test_the_current_context_cannot_be_assigned_to",

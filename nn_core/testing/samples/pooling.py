@@ -44,8 +44,16 @@ sample(
     "AveragePooling", "border_without_pad", normal(2, 2, 5, 5), kernel=(2, 2), ignore_border=False, including_pad=False
 )
 for _name in ("MaxPooling", "SumPooling", "AveragePooling"):
+    _shorter = distinct(2, 3, 3, 4)
+    sample(_name, "longer_than_x", _shorter, kernel=(64, 5), stride=(64, 2), pad=(1, 0))
     error(
-        _name, "kernel", ShapeError, "x with its padding must be as long as kernel", normal(1, 1, 2, 2), kernel=(3, 3)
+        _name,
+        "kernel",
+        ShapeError,
+        "x with its padding must be as long as kernel",
+        normal(1, 1, 2, 2),
+        kernel=(4, 3),
+        stride=(2, 2),
     )
     error(_name, "pad", ArgumentError, "pad must be less than kernel", normal(1, 1, 4, 4), kernel=(2, 2), pad=(2, 2))
     error(

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
@@ -304,3 +306,42 @@ def test_roi_align_refuses(shapes: tuple, args: dict, error: type, message: str)
         ShapeError, match=r"dy must have the shape that roi_align gives, got \(1, 3, 2, 3\) and \(1, 3, 2, 2\)"
     ):
         SHAPE_RULES["RoiAlignBackward"]((1, 3, 2, 3), (1, 5), input_shape=(2, 3, 4, 4), **plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected", "gradient"),
+    [
+        ("average_pooling", {"kernel": (64, 64)}, 6.5, 1 / 12),
+        ("average_pooling", {"kernel": (64, 64), "pad": (1, 1)}, 78 / 30, 1 / 30),
+        ("average_pooling", {"kernel": (64, 64), "pad": (1, 1), "including_pad": False}, 6.5, 1 / 12),
+        ("average_pooling", {"kernel": (4, 6), "stride": (2, 3), "pad": (0, 1)}, 78 / 18, 1 / 18),
+        ("sum_pooling", {"kernel": (64, 64)}, 78, 1),
+        ("max_pooling", {"kernel": (64, 64)}, 12, None),
+    ],
+)
+def test_a_window_that_is_longer_than_x_ends_with_it(name, args, expected, gradient) -> None:
+    x = nn.Variable.from_numpy_array(np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4), need_grad=True)
+    y = getattr(F, name)(x, **args)
+    x.grad.zero()
+    y.forward()
+    y.backward()
+    assert y.shape == (1, 1, 1, 1)
+    np.testing.assert_allclose(y.d.item(), expected, rtol=1e-6)
+    wanted = np.full((3, 4), gradient) if gradient else np.eye(12)[-1].reshape(3, 4)
+    np.testing.assert_allclose(x.g[0, 0], wanted, rtol=1e-6)
+
+
+def test_the_window_is_as_long_as_asked_for_where_x_grows() -> None:
+    x = nn.Variable.from_numpy_array(np.ones((1, 1, 2, 2), np.float32))
+    y = F.average_pooling(x, (64, 64))
+    x.reset_shape((1, 1, 128, 64), force=True)
+    x.d = 1
+    y.forward()
+    assert y.shape == (1, 1, 2, 1)
+
+
+def test_a_window_that_is_longer_by_a_stride_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"x with its padding must be as long as kernel, got \(3, 4\) and \(3, 6\)"):
+        F.average_pooling(nn.Variable((1, 1, 3, 4)), (4, 6), stride=(2, 2))
+    with pytest.raises(ShapeError, match="as long as kernel"):
+        F.average_pooling(nn.Variable((1, 1, 0, 4)), (2, 2))

@@ -234,3 +234,15 @@ def test_transformer_checks_its_sequences():
         ArgumentError, match=r"transformer: tgt must have the shape \(length, batch, 12\), got \(5, 2, 8\)"
     ):
         PF.transformer(nn.Variable((5, 2, 12)), nn.Variable((5, 2, 8)), embed_dim=12, num_heads=3)
+
+
+@pytest.mark.parametrize("layer", [PF.rnn, PF.gru, PF.lstm])
+def test_recurrent_layers_have_as_many_layers_as_their_states(layer):
+    x, h = nn.Variable((3, 2, 5)), nn.Variable((2, 2, 2, 4))
+    states = (h, h) if layer is PF.lstm else (h,)
+    y, *last = layer(x, *states, bidirectional=True)
+    assert y.shape == (3, 2, 8) and [state.shape for state in last] == [h.shape] * len(states)
+    shapes = [parameter.shape for parameter in nn.get_parameters().values()]
+    assert [shape[0] for shape in shapes] == [2, 1, 2]
+    with pytest.raises(ShapeError, match="num_layers must be 1 or the first length of h, got 3 and 2"):
+        layer(x, *states, num_layers=3, bidirectional=True)
