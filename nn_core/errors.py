@@ -20,16 +20,16 @@ class NNCoreError(Exception):
     """Root of every exception that nn_core raises on purpose."""
 
 
-class ShapeError(NNCoreError, ValueError):
-    """The shapes of the inputs do not fit each other or the arguments."""
+class ShapeError(NNCoreError, ValueError, RuntimeError):
+    """The shapes of the inputs do not fit each other or the arguments; a RuntimeError, as NNabla raises."""
 
 
 class DTypeError(NNCoreError, TypeError):
     """An array or a context has a dtype that the function does not take."""
 
 
-class ArgumentError(NNCoreError, ValueError):
-    """An argument has a value outside its range, or a name that does not exist."""
+class ArgumentError(NNCoreError, ValueError, RuntimeError):
+    """An argument has a value outside its range, or a name that does not exist; a RuntimeError, as NNabla raises."""
 
 
 class SignatureError(NNCoreError, TypeError):
@@ -103,8 +103,8 @@ class PluginError(NNCoreError, RuntimeError):
     """A plugin broke a rule of registration, or failed while it was imported or loaded."""
 
 
-class BackendNotFoundError(NNCoreError, LookupError):
-    """No installed plugin provides the backend that was named."""
+class BackendNotFoundError(NNCoreError, LookupError, ImportError):
+    """No installed plugin provides the backend that was named; an ImportError, as that of a missing package."""
 
 
 class BackendUnavailableError(NNCoreError, RuntimeError):

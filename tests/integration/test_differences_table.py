@@ -12,6 +12,7 @@ PASSES = "tests/unit/graph/test_passes.py"
 MEMBERS = "tests/unit/test_module_members.py"
 LOADING = "tests/unit/io/test_strict_loading.py"
 OPERATORS = "tests/unit/operators"
+LAYERS = "tests/unit/parametric_functions/test_layers.py"
 CONVERTERS = "tests/unit/experimental/test_graph_converters.py"
 CPU = "extensions/nn_ext_cpu/tests"
 NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
@@ -35,7 +36,7 @@ TESTS = {
     "`roi_pooling_2d`": f"{CONTRIB}/test_pooling.py::test_pooling_of_regions",
     "`split_axis`": f"{CONTRIB}/test_functions.py::test_splits",
     "recurrent layers: states": f"{CONTRIB}/test_layers.py::test_no_state_is_a_state_of_zeros",
-    "`num_layers` of": "tests/unit/parametric_functions/test_layers.py::test_recurrent_layers_have_as_many_layers_as_their_states",
+    "`num_layers` of": f"{LAYERS}::test_recurrent_layers_have_as_many_layers_as_their_states",
     "pooling with a window": f"{OPERATORS}/test_pooling.py::test_a_window_that_is_longer_by_a_stride_is_refused",
     "one integer for": "tests/unit/functions/test_ints_for_tuples.py::test_an_int_of_several_meanings_is_refused",
     "a leaf gets another shape: lengths that": "tests/properties/test_lengths.py::test_values_follow",
