@@ -85,12 +85,13 @@ class ArrayFunctions:
 
     def _operator(self, spec: FunctionSpec) -> Callable[..., Any]:
         def operator(*positional: Any, **keywords: Any) -> Any:
-            return self._run(spec, *bound_arguments(spec, positional, keywords))
+            return self.run(spec, *bound_arguments(spec, positional, keywords))
 
         operator.__name__ = spec.api
         return operator
 
-    def _run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    def run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        """The results of a function of raw arrays."""
         shapes = [None if array is None else tuple(array.shape) for array in inputs]
         call = resolved_call(spec, given, shapes)
         if spec.has("view"):  # gradient rules never write to what they get: memory may be shared

@@ -8,6 +8,7 @@ from nn_core.arrays.synced import HOST, SyncedArray
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import Builder, alias, assign, held_by_sinks, is_view, kernel_of, key_of, needed_data, new_key
+from nn_core.graph.fused_chain import CHAINS
 from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
@@ -170,6 +171,9 @@ def emit_forward(
     flags = tuple([b is not None and b.channels_last for b in (*inputs, *outputs)])
     arrays: list[Buffer | None] = [*inputs, *outputs]
     runner: Runner = kernel.forward_for(flags)
+    chain = CHAINS.get(node) if CHAINS else None
+    if chain is not None:
+        runner = chain.guarded(runner, kernel)
     if kernel.seeded:
         arrays.append(Buffer((2,), "uint64", HOST, key_of(node)))
     if kernel.dynamic:

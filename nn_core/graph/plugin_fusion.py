@@ -1,14 +1,16 @@
 """Fusions of plugins: several functions that a pass without gradients runs as one operator."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from nn_core.arrays.synced import SyncedArray
 from nn_core.dispatch.known import KnownOperators
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError, PluginError
 from nn_core.graph.compile import kernel_of
+from nn_core.graph.fused_chain import CHAINS, FusedChain
 from nn_core.graph.node import Node
+from nn_core.logger import logger
 from nn_core.rules.arguments import resolve_args
 
 
@@ -101,7 +103,29 @@ def reads(known: KnownOperators, node: Node) -> bool:
 def _fusions() -> Iterator[tuple[str, str, Fusion]]:
     for offer in PLUGINS.offered("passes", unlisted=False):
         if getattr(offer.info, "role", "") == "fusion":
-            yield offer.plugin, offer.label, PLUGINS.offers.load(offer)()
+            fusion = _sound(offer.label, PLUGINS.offers.load(offer))
+            if fusion is not None:
+                yield offer.plugin, offer.label, fusion
+
+
+#: The fusions that are left out, each told once.
+_TOLD: Final[set[str]] = set()
+
+
+def _sound(label: str, make: Callable[[], Fusion]) -> Fusion | None:
+    """The fusion, or None where it is none: every program would fail by it, those too that do not use its plugin."""
+    try:
+        fusion = make()
+        n_functions, _ = len(fusion.chain), fusion.settings
+        reason = "" if n_functions > 1 else f"a chain of {n_functions}"
+    except Exception as error:  # a plugin may raise anything
+        reason = f"{type(error).__name__}: {error}"
+    if not reason:
+        return fusion
+    if label not in _TOLD:
+        _TOLD.add(label)
+        logger.warning("%s: a fusion must have a chain of two functions or more, got %s; it is left out", label, reason)
+    return None
 
 
 def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list[Node]:
@@ -135,4 +159,7 @@ def _fused(label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
         kernel = kernel_of(node, {})
     except NNCoreError:  # its rule is stricter than theirs, or nobody runs it here
         return None
-    return node if list(kernel.output_shapes) == [chain[-1].storages[0].data.shape] else None
+    if list(kernel.output_shapes) != [chain[-1].storages[0].data.shape]:
+        return None
+    CHAINS[node] = FusedChain(label, chain)
+    return node
