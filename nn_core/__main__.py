@@ -105,11 +105,11 @@ def _is_listed(spec: FunctionSpec, topic: str | None, tag: str | None) -> bool:
 
 
 def _with_kernel(backends: Sequence[str], function: str) -> str:
-    return " ".join(
-        name
-        for name in backends
-        if function in PLUGINS.backend(name).kernels or any(PLUGINS.extra_kernels(name, function))
-    )
+    found = [
+        name for name in backends if function in PLUGINS.backend(name).kernels or any(PLUGINS.extra_kernels(name, function))
+    ]
+    owners = {name: PLUGINS.registry.owner_of_overlay(name, function) for name in found}
+    return " ".join(f"{name} (overlay of {owners[name]})" if owners[name] else name for name in found)
 
 
 def _is_usable(name: str) -> bool:

@@ -140,9 +140,20 @@ def other_packages(plugin: Plugin) -> set[str]:
 
 
 def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
-    """Refuse an index in the metadata of a package that does not list what its plugin brings; none at all is fine."""
+    """Refuse an index in the metadata of a package that does not list what its plugin brings.
+
+    None at all is fine where nothing is an overlay: these have to be known before anything is looked for.
+    """
     # a wrong index is worse than none: names would be looked for in the wrong plugin
     listed = {place for place, plugins in installed.index().items() if plugin in plugins}
+    overlays = sorted(name for kind, name in brought if kind == "overlays")
+    if overlays and not listed and plugin in installed.entry_points():
+        # nobody would know of them before the plugin is imported for something else: calls would change their kernels then
+        missing = ", ".join(f'"overlays.{name}" = "{plugin}"' for name in overlays)
+        raise PluginError(
+            f"overlays of plugin {plugin!r} must be in the index of its package, got none\n"
+            f'  hint: [project.entry-points."{installed.INDEX}"] should have {missing}, and what else it brings'
+        )
     if not listed:
         return
     lines = [f'"{kind}.{name}" = "{plugin}"' for kind, name in sorted(set(brought) - listed)]

@@ -1,6 +1,6 @@
 """Explain the choice of ``resolve``: which backend would run a function, and why others refused."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, cast
 
@@ -167,8 +167,22 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
             notes |= dict.fromkeys(_notes(candidate, spec))
     except NNCoreError as error:  # no backend of the list can be used, and the answers say why
         answers.append(Answer(REFERENCE, str(error).partition("\n")[0]))
+    notes |= dict.fromkeys(_fusions(spec))
     winner = next((answer.entry for answer in answers if not answer.reason), None)
     return Explanation(spec.name, context, tuple(answers), winner, tuple(notes), function is None)
+
+
+def _fusions(spec: FunctionSpec) -> Iterator[str]:
+    """A sentence about each fusion of a plugin that may run something else in place of the function."""
+    for offer in PLUGINS.offered("passes", unlisted=False):
+        if getattr(offer.info, "role", "") == "fusion":
+            try:
+                fusion = PLUGINS.offers.load(offer)()
+                chain, function = tuple(fusion.chain), fusion.function
+            except Exception:  # a plugin may raise anything, and passes warn of it
+                continue
+            if spec.name in chain:
+                yield f"in passes without gradients, {offer.label} runs {function} in place of {', '.join(chain)}"
 
 
 def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:

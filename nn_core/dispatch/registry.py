@@ -155,6 +155,15 @@ class Registry:
         # looked for when an error is reported, so by going through all
         return next((self._by_name[name].plugin for (_, name), own in self._kernels.items() if own is kernel), "")
 
+    def owner_of_overlay(self, backend: str, name: str) -> str:
+        """The plugin that overlays a function of others on a backend of others, empty when none does."""
+        found = self._overlays.get((backend, name))
+        return found[0] if found else ""
+
+    def overlays_of(self, plugin: str) -> list[tuple[str, str]]:
+        """Backends and functions of others for which `plugin` brought kernels that are asked first."""
+        return sorted(place for place, (owner, _) in self._overlays.items() if owner == plugin)
+
     def kernels_of(self, plugin: str) -> list[tuple[str, str]]:
         """Backends of others for which `plugin` brought kernels, each with the name of a function."""
         own = [place for place in self._kernels if self._by_name[place[1]].plugin == plugin]

@@ -163,8 +163,10 @@ def _own_candidates(
     own = backend.kernels.get(spec.name)
     found = [*before, *([] if own is None else [own]), *after]
     for kernel in found:
+        owner = plugins.registry.owner_of_overlay(backend_name, spec.name) if kernel in before else ""
+        at = f"{entry}, overlay of {owner!r}" if owner else entry
         shown = _as_its_table_knows(kernel, spec, backend_name, plugins) if spec.later else kernel
-        yield Candidate(entry, dtype, backend.array_class, backend, shown)
+        yield Candidate(at, dtype, backend.array_class, backend, shown)
     if not found:
         yield Candidate(entry, dtype, backend.array_class, reason=f"has no kernel for {spec.name}")
 

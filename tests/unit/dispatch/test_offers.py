@@ -392,8 +392,8 @@ def test_a_wrong_overlay_is_refused(install, plugins, overlays, message):
 
 def test_two_overlays_of_one_kernel_are_refused_with_both_named(install, plugins):
     body = "@hookimpl\ndef nn_core_functions():\n    return [FunctionPackage(overlays={'host': {'Tanh': object()}})]\n"
-    install("first", body)
-    install("second", body)
+    install("first", body, index="overlays.host = first")
+    install("second", body, index="overlays.host = second")
     plugins.module("first")
     with pytest.raises(PluginError, match="overlay of 'Tanh' on 'host': must come from one plugin, got 'first' and 'sec"):
         plugins.module("second")
