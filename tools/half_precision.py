@@ -58,7 +58,7 @@ BOUNDS: Final = (
     Bound(
         ("ScaledDotProductAttention", "DropoutAttention"),
         ONCE,
-        16.0,
+        20.0,
         "the gradient of the scores is a difference, of which the CPU computes one part from the rounded result",
     ),
     Bound(("multi_head_attention",), 8.0, 16.0, "products of products, each rounded"),
