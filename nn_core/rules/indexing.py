@@ -67,7 +67,7 @@ def gather_nd_shape(x: Shape, indices: Shape) -> tuple[Shape]:
     return ((*indices[1:], *_element_shape("x", x, indices)),)
 
 
-@gradient("GatherNd")
+@gradient("GatherNd", rounds_once=True)
 def gather_nd_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     return F.scatter_nd(g.grad, g.indices, shape=tuple(g.x.shape), add=True), None
 
@@ -152,7 +152,7 @@ def bool_gather_shape(input: Shape, mask: Shape) -> tuple[Shape]:  # noqa: A002 
     return ((0, *input[len(mask) :]),)
 
 
-@gradient("BoolGather")
+@gradient("BoolGather", rounds_once=True)
 def bool_gather_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     return F.bool_scatter(g.grad, g.mask), None
 
@@ -167,7 +167,7 @@ def bool_scatter_shape(input: Shape, mask: Shape, output: Shape | None) -> tuple
     return (y,)
 
 
-@gradient("BoolScatter")
+@gradient("BoolScatter", rounds_once=True)
 def bool_scatter_gradient(F: Any, g: GradientCall) -> tuple[Any, None, Any]:
     d_input = F.bool_gather(g.grad, g.mask) if g.wants("input") else None
     if g.output is None or not g.wants("output"):
@@ -325,7 +325,7 @@ def gather_axes_shape(x: Shape, source: Shape, *, base_axis: int, shape: Shape) 
     return ((*x[:base_axis], *shape),)
 
 
-@gradient("GatherAxes")
+@gradient("GatherAxes", rounds_once=True)
 def gather_axes_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     return F.scatter_axes(g.grad, g.source, base_axis=g.base_axis, shape=tuple(g.x.shape[g.base_axis :])), None
 
@@ -341,7 +341,7 @@ def scatter_axes_shape(dy: Shape, source: Shape, *, base_axis: int, shape: Shape
     return ((*dy[:base_axis], *shape),)
 
 
-@gradient("ScatterAxes")
+@gradient("ScatterAxes", rounds_once=True)
 def scatter_axes_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     return F.gather_axes(g.grad, g.source, base_axis=g.base_axis, shape=tuple(g.dy.shape[g.base_axis :])), None
 

@@ -211,7 +211,7 @@ def _lengths(terms: Sequence[str], shapes: Sequence[Shape], stretched: str) -> d
     return lengths
 
 
-@gradient("Einsum")
+@gradient("Einsum", rounds_once=True)
 def einsum(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """The gradient of each operand is a contraction of dy with the others.
 

@@ -75,13 +75,13 @@ def max_pooling(F: Any, g: GradientCall) -> Any:
     return F.max_pooling_backward(g.grad, g.x, **_settings(g))
 
 
-@gradient("MaxPoolingBackward")
+@gradient("MaxPoolingBackward", rounds_once=True)
 def max_pooling_backward(F: Any, g: GradientCall) -> tuple[Any, Any]:
     """Linear in dy; moving x a little moves no maximum."""
     return F.max_pooling_gather(g.grad, g.x, **_settings(g)) if g.wants("dy") else None, None
 
 
-@gradient("MaxPoolingGather")
+@gradient("MaxPoolingGather", rounds_once=True)
 def max_pooling_gather(F: Any, g: GradientCall) -> tuple[Any, Any]:
     """Linear in values; moving x a little moves no maximum."""
     return F.max_pooling_backward(g.grad, g.x, **_settings(g)) if g.wants("values") else None, None

@@ -273,7 +273,7 @@ def broadcast_to_shape(x: Shape, y: Shape, *, axis: int) -> tuple[Shape]:
     return (x,)
 
 
-@gradient("BroadcastTo")
+@gradient("BroadcastTo", rounds_once=True)
 def broadcast_to_gradient(F: Any, g: GradientCall) -> tuple[None, Any]:
     y_shape, ndim = g.y.shape, g.grad.ndim
     first = ndim - len(y_shape) if g.axis < 0 else g.axis
@@ -410,7 +410,7 @@ def assign_shape(dst: Shape, src: Shape) -> tuple[Shape]:
     return (dst,)
 
 
-@gradient("Assign")
+@gradient("Assign", rounds_once=True)
 def assign_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
     return g.grad, None
 
