@@ -29,7 +29,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 FORMAT: Final = 1
 #: The entry of plain values.
 _TREE: Final = "checkpoint.json"
-_RANDOM: Final = "random"
+#: The name of the state of random numbers.
+RANDOM: Final = "random"
 #: Names under which programs save parameters.
 _MODELS: Final = ("parameters", "params", "model")
 _NAME: Final = re.compile(r"(?P<prefix>.+)-(?P<number>\d+)(?P<extension>\.[a-z0-9]+)")
@@ -56,13 +57,13 @@ class Snapshot:
 
 def take_snapshot(**objects: Any) -> Snapshot:
     """The content that `save_checkpoint` would write; its arrays may share memory with the objects."""
-    if _RANDOM in objects:
+    if RANDOM in objects:
         raise ArgumentError("save_checkpoint: random is the name of the state of random numbers, got it for another object")
     for name, item in objects.items():
         _require_parameters(name, item)
     states = {name: state_of(item) for name, item in objects.items() if is_stateful(item)}
     values = {name: item for name, item in objects.items() if name not in states}
-    states[_RANDOM] = random.get_state()
+    states[RANDOM] = random.get_state()
     return Snapshot(states, values, {**_about(), "plugins": plugins_behind(objects)})
 
 
@@ -137,7 +138,7 @@ def restore_snapshot(function: str, snapshot: Snapshot, **objects: Any) -> dict[
     """
     hint = hint_of_missing(snapshot.about.get("plugins"))
     given = {name for name, item in objects.items() if is_stateful(item)}
-    saved = set(snapshot.states) - {_RANDOM}
+    saved = set(snapshot.states) - {RANDOM}
     if given != saved:
         listed = ", ".join([*(f"no {name}" for name in sorted(saved - given)), *sorted(given - saved)])
         text = f"{function}: the objects must be those saved, {', '.join(sorted(saved))}, got {listed}"
@@ -310,9 +311,9 @@ def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objec
 
 def _restore(function: str, snapshot: Snapshot, objects: Mapping[str, Any]) -> None:
     for name, state in snapshot.states.items():
-        if name != _RANDOM:
+        if name != RANDOM:
             set_state_of(f"{function}: {name}", objects[name], state)
-    random.set_state(snapshot.states[_RANDOM])
+    random.set_state(snapshot.states[RANDOM])
 
 
 def _about() -> dict[str, Any]:

@@ -24,10 +24,11 @@ from nn_core.random import seed as set_seed
 from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
+from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress
 from nn_core.training.extensions.evaluator import Output
 from nn_core.training.metrics import Accuracy, Confusion, RegressionErrors
-from nn_core.training.trainer import Extension, Trainer
+from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, every
 from nn_core.training.updater import Updater
 from nn_core.variable import Variable

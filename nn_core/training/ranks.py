@@ -1,20 +1,28 @@
 """Training on several ranks: parts of each batch for every rank, and the same reported values on all of them."""
 
+import hashlib
 import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators import Communicator, Shards, share_parameters
 from nn_core.errors import ArgumentError
+from nn_core.logger import logger
+from nn_core.training.checkpoint import FORMAT, RANDOM, Snapshot, from_bytes, to_bytes
 from nn_core.training.reporting import Observation, observing, report
+from nn_core.training.states import Stateful, as_text, pack
 from nn_core.training.summary import Summary
 from nn_core.typing import Array
 from nn_core.variable import Variable
 
+_HINT: Final = "\n  hint: give the iterators of all ranks the same rng, or shards=0 where each rank has data of its own"
 #: The largest number of axes of an array, NumPy's.
 MOST_AXES: Final = 64
 
@@ -43,12 +51,21 @@ class Ranks:
         self.comm = comm
         self.n_parts = n_parts
         self.are_alike = False
+        self.progress: Progress | None = None
+        self._statistics = RunningStatistics(comm, {})
         self._accumulate = accumulate
         self._shards: Shards | None = None
 
-    def make_alike(self, parameters: Mapping[str, Variable], loss: Variable | None) -> None:
-        """Give the parameters of rank 0 to all ranks, before the first step."""
+    def make_alike(self, parameters: Mapping[str, Variable], loss: Variable | None, data: Any) -> None:
+        """Give the parameters of rank 0 to all ranks, before the first step.
+
+        Raises:
+            ArgumentError: when ranks that share batches read data of other lengths or in another order.
+        """
+        if self.n_parts:
+            require_same_data(self.comm, data)
         share_parameters(self.comm, parameters)
+        self._statistics = RunningStatistics(self.comm, parameters)
         if self.n_parts:
             self._shards = Shards(self.comm, parameters, self.n_parts * self._accumulate, loss=loss)
         self.are_alike = True
@@ -91,18 +108,41 @@ class Ranks:
         return [values[number * size : (number + 1) * size] for values, size in parts]
 
     @contextmanager
-    def reporting(self) -> Iterator[None]:
-        """Report the means over the ranks of what is reported inside a ``with`` block."""
+    def reporting(self, progress: "Callable[[], Progress]") -> Iterator[None]:
+        """Report means over the ranks of what is reported in a ``with`` block, and take over the progress of rank 0."""
         with observing() as observation:
             yield
-        _report(self._gathered([observation], 1))
+        _report(self._gathered([observation], 1, progress()))
 
-    def _gathered(self, seen: Sequence[Observation], n_rows: int) -> "Reports":
+    def average(self, gradients: Sequence[NdArray], number: int) -> None:
+        """Replace gradients, and the running statistics that have changed, by their means over the ranks.
+
+        Args:
+            gradients: The gradients.
+            number: The iteration.
+        """
+        self.comm.all_reduce([*gradients, *self._statistics.changing(number)], division=True)
+
+    def share_progress(self, own: "Progress") -> None:
+        """Take over the progress of rank 0, from which all ranks count epochs."""
+        self.progress = Progress(*self.comm.gather_rows("progress", np.array([own], np.float64))[0].tolist())
+
+    def gathered_states(self, state: Any) -> list[Any]:
+        """The states of all ranks in their order; every rank calls this."""
+        content = to_bytes(Snapshot({"rank": state}, {}, {"format": FORMAT}))
+        lengths = self.comm.gather_rows("save", np.array([len(content)])).ravel().tolist()
+        row = np.zeros((1, max(lengths)), np.uint8)
+        row[0, : len(content)] = np.frombuffer(content, np.uint8)
+        rows = self.comm.gather_rows("save", row)
+        return [from_bytes(found[:length].tobytes()).states["rank"] for found, length in zip(rows, lengths, strict=True)]
+
+    def _gathered(self, seen: Sequence[Observation], n_rows: int, progress: "Progress | None" = None) -> "Reports":
         """Exchange the observations of all ranks.
 
         Args:
             seen: Those of this rank, in order.
             n_rows: The largest number of them on any rank.
+            progress: That of this rank, where that of rank 0 is to be taken over.
 
         Raises:
             CommunicationError: when the ranks reported values of different names.
@@ -113,8 +153,115 @@ class Ranks:
             for cell, name in zip(row, names, strict=True):
                 if name in observation:
                     cell[:] = observation[name], observation.weight(name)
-        rows = self.comm.gather_rows("report", table.reshape(n_rows, -1), f"values {', '.join(names)}")
+        own = np.array([progress or ()] * n_rows, np.float64).reshape(n_rows, -1)
+        rows = self.comm.gather_rows("report", np.hstack([own, table.reshape(n_rows, -1)]), f"values {', '.join(names)}")
+        if progress is not None:
+            self.progress = Progress(*rows[0, : len(progress)].tolist())
+        rows = np.ascontiguousarray(rows[:, own.shape[1] :])
         return Reports(names, rows.reshape(-1, len(names), 2))
+
+
+class Progress(NamedTuple):
+    """Progress of a rank with data of its own; all ranks count the epochs of rank 0, since their parts may differ in length.
+
+    Attributes:
+        epoch: Number of epochs that have ended.
+        size: Samples of an epoch; 1 when the data have no epochs.
+        position: Samples of the epoch that were given; -1 when the data have no epochs.
+        a_step: Number of samples that an iteration takes; -1 when that is not known beforehand.
+    """
+
+    epoch: float
+    size: float
+    position: float
+    a_step: float
+
+
+class RunningStatistics:
+    """Parameters that need no gradient, and which of them functions change: those of normalizations, and no frozen ones.
+
+    Args:
+        comm: The communicator.
+        parameters: All parameters by name, the same on all ranks.
+    """
+
+    def __init__(self, comm: Communicator, parameters: Mapping[str, Variable]) -> None:
+        self._comm = comm
+        fixed = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.kind == "f"]
+        self._fixed = [(array, _checksum(array)) for array in fixed]
+        self._changing: list[NdArray] = []
+        self._is_first = True
+
+    def changing(self, number: int) -> list[NdArray]:
+        """Those that are known to change; in the first call, and in iterations that are powers of two, all are looked at."""
+        is_due = self._is_first or number & (number - 1) == 0
+        self._is_first = False
+        if self._fixed and is_due:
+            flags = self._comm.any_rank("statistics", [_checksum(array) != before for array, before in self._fixed])
+            self._changing += [array for (array, _), flag in zip(self._fixed, flags, strict=True) if flag]
+            self._fixed = [item for item, flag in zip(self._fixed, flags, strict=True) if not flag]
+        return self._changing
+
+
+def _checksum(array: NdArray) -> int:
+    return zlib.crc32(np.ascontiguousarray(array.get_data("r")).data)
+
+
+def require_same_data(comm: Communicator, data: Any) -> None:
+    """Compare lengths, batch sizes, and the states of generators of all ranks, which are to read the same batches.
+
+    Raises:
+        ArgumentError: on all ranks, when one of them differs.
+    """
+    arrays: dict[str, Array] = {}
+    state = as_text(pack(data.get_state(), arrays, "data")) if isinstance(data, Stateful) else np.zeros(0, np.uint8)
+    digest = hashlib.sha256(state.tobytes())
+    for array in arrays.values():
+        digest.update(np.ascontiguousarray(array).tobytes())
+    sizes = [int(getattr(data, name, 0) or 0) for name in ("size", "batch_size")]
+    numbers = np.array([[*sizes, *np.frombuffer(digest.digest()[:16], np.int64)]], np.int64)
+    rows = comm.gather_rows("data", numbers).tolist()
+    for index, what in ((0, "lengths"), (1, "batch sizes")):
+        found = [row[index] for row in rows]
+        if len(set(found)) > 1:
+            raise ArgumentError(
+                f"Updater: all ranks must read the same batches, got data of the {what} {found} by rank{_HINT}"
+            )
+    if len({tuple(row) for row in rows}) > 1:
+        raise ArgumentError(
+            f"Updater: all ranks must read the same batches, got data in other orders or at other positions{_HINT}"
+        )
+
+
+def of_rank(function: str, snapshot: Snapshot, comm: Communicator, own: Mapping[str, Any]) -> Snapshot:
+    """A snapshot of a training in which each rank has data of its own, with the parts of this rank.
+
+    Args:
+        function: Start of messages.
+        snapshot: What rank 0 has saved.
+        comm: The communicator.
+        own: The present parts of this rank, for snapshots of earlier versions, which hold those of rank 0 alone.
+
+    Raises:
+        ArgumentError: when it was saved by another number of ranks.
+    """
+    trainer = snapshot.states["trainer"]
+    ranks = trainer.get("ranks")
+    if ranks is None:
+        if comm.rank == 0:
+            logger.warning("%s: the data of rank 0 alone are continued, the other ranks begin theirs anew", function)
+            return snapshot
+        parts = own
+    elif len(ranks) != comm.size:
+        raise ArgumentError(
+            f"{function}: there must be as many ranks as those with data of their own that were saved, {len(ranks)}, "
+            f"got {comm.size}"
+        )
+    else:
+        parts = ranks[comm.rank]
+    random = {RANDOM: parts[RANDOM]} if RANDOM in parts else {}
+    updater = {**trainer["updater"], **{name: part for name, part in parts.items() if name != RANDOM}}
+    return replace(snapshot, states={**snapshot.states, "trainer": {**trainer, "updater": updater}, **random})
 
 
 class _Batches:

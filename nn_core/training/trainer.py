@@ -1,33 +1,29 @@
 """The trainer: iterations until a trigger says stop, and extensions in between."""
 
 import contextlib
-import copy
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.communicators.replacement import fill_up, join
-from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
+from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
+from nn_core.training.ranks import Progress, of_rank
 from nn_core.training.reporting import Observation, observing
 from nn_core.training.runs import RunFolder
 from nn_core.training.signals import StopSignals
-from nn_core.training.triggers import Trigger, TriggerLike, as_trigger, every
+from nn_core.training.triggers import Trigger, TriggerLike, as_trigger
 from nn_core.training.updater import Updater
-
-#: The order in which extensions run after an iteration: they report, change, read what was reported, and save.
-PHASES: Final = ("measure", "edit", "read", "save")
-#: A function of the trainer; see `Trainer` for what else it may have.
-Extension: TypeAlias = Callable[["Trainer"], object]
 
 
 class Trainer:
@@ -90,9 +86,11 @@ class Trainer:
         self.stop_reason = ""
         self._until = as_trigger(until)
         self._comm = getattr(updater, "comm", None)
+        self._own_data = getattr(updater, "ranks_with_own_data", None)
+        self._is_asking = False
         self._is_first_rank = self._comm is None or self._comm.rank == 0
         self._objects = dict(objects or {})
-        self._entries: list[_Entry] = []
+        self._entries: list[Entry] = []
         self._folder = RunFolder(self.out)
         self._run_id: str | None = None
         self._elapsed = 0.0
@@ -147,13 +145,13 @@ class Trainer:
         if name is not None and (len(extensions) != 1 or any(entry.name == name for entry in self._entries)):
             raise ArgumentError(f"extend: name must be that of one extension, and new, got {name!r}")
         for extension in extensions:
-            found = _offered(extension) if isinstance(extension, str) else extension
+            found = offered(extension) if isinstance(extension, str) else extension
             if isinstance(found, Trigger):  # it is a function of the trainer, whose answer nobody would read
                 raise ArgumentError(
                     f"extend: extensions must do something, got the trigger {described(found)}\n"
                     "  hint: until=every(20, 'epoch') | trigger ends training; extend(extension, every=trigger) runs by it"
                 )
-            entry = _Entry(found, every, name or self._free_name(found))
+            entry = Entry(found, every, name or self._free_name(found))
             entry.runs = self._is_first_rank or not getattr(found, "first_rank_only", False)
             self._entries.append(entry)
         self._entries.sort(key=lambda entry: PHASES.index(entry.phase))  # stable: as added within a phase
@@ -255,7 +253,7 @@ class Trainer:
         for entry in entries:
             entry.trigger.start(self)
         self._started = time.monotonic()
-        started: list[_Entry] = []
+        started: list[Entry] = []
         with StopSignals() as signals, observing(self.observation):
             try:
                 for entry in entries:
@@ -277,7 +275,7 @@ class Trainer:
                 self._finish(entries)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
 
-    def _loop(self, signals: StopSignals, running: "list[_Entry]") -> None:
+    def _loop(self, signals: StopSignals, running: list[Entry]) -> None:
         update, observation = self.updater.update, self.observation
         entries = [entry for entry in running if entry.phase != "save"]
         savers = [entry for entry in running if entry.phase == "save"]
@@ -288,16 +286,35 @@ class Trainer:
             observation.clear()
             update()
             if updater.iteration >= soonest:
-                self._after_iteration(entries, savers)
+                self._after_iteration(entries)
+                self._save(partial(save_by_trigger, self, savers))
                 soonest = self._soonest(running)
-            if self._comm is not None:
-                self._stop_together(self._comm, signals)
+            elif self._own_data is not None:  # another rank may save
+                self._save(partial(save_by_trigger, self, []))
+            self._stop_together(signals)
             if signals.received:
-                for entry in savers:
-                    entry.call("interrupted", self)
+                self._save(partial(call_each, savers, "interrupted", self))
                 return
 
-    def _after_iteration(self, entries: "list[_Entry]", savers: "list[_Entry]") -> None:
+    def _save(self, action: Callable[[], object]) -> None:
+        """Let extensions save; each snapshot that rank 0 takes asks the other ranks for what they have of their own."""
+        own, comm = self._own_data, self._comm
+        if own is None or comm is None:
+            action()
+            return
+        if comm.rank:
+            while comm.any_rank("save", [False])[0]:
+                own.gathered_states(self.updater.rank_state())
+            action()
+            return
+        self._is_asking = True
+        try:
+            action()
+        finally:
+            self._is_asking = False
+        comm.any_rank("save", [False])
+
+    def _after_iteration(self, entries: list[Entry]) -> None:
         for entry in entries:
             if entry.observe is not None:
                 entry.observe(self)
@@ -307,14 +324,12 @@ class Trainer:
         # Before anything is saved, so that what is saved knows that training was over.
         if self._until(self) and not self.stop_reason:
             self.stop_reason = self._until.reason
-        for entry in savers:
-            if entry.trigger(self):
-                entry.extension(self)
-            if entry.observe is not None:
-                entry.observe(self)
 
-    def _stop_together(self, comm: Communicator, signals: StopSignals) -> None:
+    def _stop_together(self, signals: StopSignals) -> None:
         """Stop where any rank does: a clock, a signal or an error of one may say so."""
+        comm = self._comm
+        if comm is None:
+            return
         flags = [bool(self.stop_reason), signals.received is not None]
         stop, received = comm.repeated(lambda: comm.any_rank("stop", flags))
         if comm.rank == 0 and not self._is_first_rank:
@@ -332,16 +347,25 @@ class Trainer:
     def _continue(self, resume: bool) -> None:
         if self._comm is not None and self._comm.joins_late:
             self._join(self._comm)
-        elif resume:
+            return
+        if resume:
             self._resume()
+        if self._own_data is not None:
+            self.updater.make_alike()
+            self.updater.share_progress()
 
     def _join(self, comm: Communicator) -> None:
         """Continue where the other ranks are, in a process that has taken the place of a lost one."""
         self.updater.make_alike()
-        restore_snapshot("join", from_bytes(join(comm)), trainer=self, **self._objects)
+        restore_snapshot("join", self._of_rank("join", from_bytes(join(comm))), trainer=self, **self._objects)
         logger.info("training is joined after iteration %d as rank %d", self.iteration, comm.rank)
 
-    def _soonest(self, running: "list[_Entry]") -> int:
+    def _of_rank(self, function: str, snapshot: Snapshot) -> Snapshot:
+        if self._own_data is None or self._comm is None:
+            return snapshot
+        return of_rank(function, snapshot, self._comm, self.updater.rank_state())
+
+    def _soonest(self, running: list[Entry]) -> int:
         """The next iteration after which there may be something to do."""
         soonest = self._until.soonest(self)
         for entry in running:
@@ -350,7 +374,7 @@ class Trainer:
             soonest = min(soonest, 0 if entry.observe is not None else entry.trigger.soonest(self))
         return soonest
 
-    def _finish(self, running: "list[_Entry]") -> None:
+    def _finish(self, running: list[Entry]) -> None:
         for trigger in (self._until, *[entry.trigger for entry in self._entries]):
             trigger.finish(self)
         for entry in running:
@@ -361,11 +385,13 @@ class Trainer:
 
     def get_state(self) -> dict[str, Any]:
         """The updater, the triggers, the extensions, the seconds, and the further objects."""
+        progress = None if self._own_data is None else self._own_data.progress
         return {
             "updater": self.updater.get_state(),
             "until": self._until.get_state(),
             "elapsed": self.elapsed_time,
             "extensions": {entry.name: entry.get_state() for entry in self._entries},
+            **({} if progress is None else {"progress": list(progress)}),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -374,6 +400,8 @@ class Trainer:
         with contextlib.suppress(TypeError, KeyError, ValueError):  # another kind of trigger than before starts anew
             self._until.set_state(state["until"])
         self._elapsed = state["elapsed"]
+        if self._own_data is not None and "progress" in state:
+            self._own_data.progress = Progress(*state["progress"])
         for entry in self._entries:
             if entry.name in state["extensions"]:
                 entry.set_state(state["extensions"][entry.name])
@@ -382,15 +410,27 @@ class Trainer:
 
     def snapshot(self) -> Snapshot:
         """Everything that a checkpoint of this training holds."""
+        ranks = self._states_of_ranks()
         snapshot = take_snapshot(trainer=self, **self._objects)
+        if ranks is not None:
+            states = {**snapshot.states, "trainer": {**snapshot.states["trainer"], "ranks": ranks}}
+            snapshot = replace(snapshot, states=states)
         return replace(snapshot, about={**snapshot.about, "run": self._run_id})
+
+    def _states_of_ranks(self) -> list[Any] | None:
+        """Return what each rank has of its own, when extensions save."""
+        if self._own_data is None or self._comm is None or not self._is_asking:
+            return None
+        self._comm.any_rank("save", [True])
+        return self._own_data.gathered_states(self.updater.rank_state())
 
     def _resume(self) -> None:
         failure: Exception | None = None
         try:
             found = newest_whole(f"run: {self.out}", self.out)
             if found is not None:
-                restore_snapshot(f"resume: {found[0]}", found[1], trainer=self, **self._objects)
+                snapshot = self._of_rank(f"resume: {found[0]}", found[1])
+                restore_snapshot(f"resume: {found[0]}", snapshot, trainer=self, **self._objects)
                 logger.info("training is resumed from %s", found[0])
         except Exception as error:
             failure = error
@@ -402,59 +442,3 @@ class Trainer:
                     f"run: all ranks must resume from the same checkpoint, got iterations {iterations} by rank\n"
                     f"  hint: {self.out} must be a folder that all machines share"
                 )
-
-
-class _Entry:
-    """An extension of a trainer with its trigger."""
-
-    def __init__(self, extension: Extension, trigger: TriggerLike | None, name: str) -> None:
-        if not callable(extension):
-            raise ArgumentError(f"extend: an extension must be a function of the trainer, got {extension!r}")
-        self.extension = extension
-        self.name = name
-        self.phase: str = getattr(extension, "phase", "read")
-        if self.phase not in PHASES:
-            raise ArgumentError(f"extend: the phase of {name} must be one of {', '.join(PHASES)}, got {self.phase!r}")
-        chosen = trigger if trigger is not None else getattr(extension, "every", None)
-        self.runs = True
-        # A copy, because a trigger counts for one extension.
-        self.trigger = copy.deepcopy(as_trigger(every(1, "epoch") if chosen is None else chosen))
-        self.observe: Callable[[Trainer], object] | None = getattr(extension, "observe", None)
-
-    def call(self, method: str, *args: Any) -> None:
-        """Call a method that the extension may have."""
-        function = getattr(self.extension, method, None)
-        if function is not None:
-            function(*args)
-
-    def files(self) -> Sequence[str]:
-        """Names of what the extension writes in the folder."""
-        function = getattr(self.extension, "files", None)
-        return function() if callable(function) else ()
-
-    def get_state(self) -> dict[str, Any]:
-        """The states of the trigger and the extension."""
-        own = getattr(self.extension, "get_state", None)
-        return {"trigger": self.trigger.get_state(), "own": None if own is None else own()}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `get_state` gave."""
-        self.trigger.set_state(state["trigger"])
-        self.call("set_state", state["own"])
-
-
-def _offered(name: str) -> Extension:
-    offer = PLUGINS.offer("training", name)
-    if offer is None:
-        known = ", ".join(PLUGINS.names_of("training")) or "none is"
-        raise ArgumentError(
-            f"extend: the name must be that of an extension that a plugin offers ({known}), got {name!r}\n"
-            f"  hint: pip install nn-ext-{name.lower()}, if there is such a package"
-        )
-    found = PLUGINS.offers.load(offer, "target")
-    made = found() if isinstance(found, type) else found
-    if getattr(offer.info, "role", "") == "logger":
-        from nn_core.training.extensions.tables import Tell  # which imports this module
-
-        return Tell(made)
-    return made

@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
+from nn_core import random
 from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
@@ -15,9 +16,10 @@ from nn_core.parametric_functions.scope import get_parameters
 from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
+from nn_core.training.checkpoint import RANDOM
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
-from nn_core.training.ranks import Ranks
+from nn_core.training.ranks import Progress, Ranks
 from nn_core.training.reporting import report, report_value
 from nn_core.training.states import Stateful, set_state_of, state_of
 from nn_core.variable import Variable, forward_all
@@ -87,7 +89,8 @@ class Updater:
             The parameters of rank 0 are given to all before the first step; what a step reports is the mean over all ranks.
         shards: The number of parts that each batch is cut into, a multiple of the number of ranks; the same number gives the
             same bits on any number of ranks, see `nn_core.communicators.Shards`. None: one a rank. 0: batches are not cut;
-            each rank has data of its own, such as ``data.slice(rng, comm.size, comm.rank)``.
+            each rank has data of its own, such as ``data.slice(rng, comm.size, comm.rank)``, which may differ in length; then
+            epochs are those of rank 0, and running statistics of normalizations are means over the ranks.
         metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
         model: Content of a checkpoint besides the solvers: parameters, trained or not. Default: those of the present
             parameter scope.
@@ -160,27 +163,43 @@ class Updater:
 
     @property
     def epoch(self) -> int:
-        """Number of epochs that have ended."""
-        return getattr(self.data, "epoch", 0)
+        """Number of epochs that have ended; where each rank has data of its own, those of rank 0."""
+        shared = self._shared_progress()
+        return getattr(self.data, "epoch", 0) if shared is None else int(shared.epoch)
 
     @property
     def epoch_size(self) -> int:
         """Samples of an epoch; 1 when the data have no epochs."""
-        return getattr(self.data, "size", 1)
+        shared = self._shared_progress()
+        return getattr(self.data, "size", 1) if shared is None else int(shared.size)
 
     @property
     def samples(self) -> int:
         """Samples that were given so far; iterations when the data have no epochs."""
-        position: int | None = getattr(self.data, "position", None)
-        return self.iteration if position is None else self.epoch * self.epoch_size + position
+        shared = self._shared_progress()
+        position = getattr(self.data, "position", -1) if shared is None else int(shared.position)
+        return self.iteration if position < 0 else self.epoch * self.epoch_size + position
 
     @property
     def samples_of_a_step(self) -> int | None:
         """Number of samples that each iteration takes; None when that is not known beforehand."""
-        if type(self).step is not Updater.step or not hasattr(self.data, "position"):
-            return None
-        batch_size: int | None = getattr(self.data, "batch_size", None)
-        return None if batch_size is None else batch_size * self._accumulate
+        a_step = (self._shared_progress() or self._own_progress()).a_step
+        return None if a_step < 0 else int(a_step)
+
+    def _shared_progress(self) -> Progress | None:
+        return None if self._ranks is None else self._ranks.progress
+
+    def _own_progress(self) -> Progress:
+        data = self.data
+        position = getattr(data, "position", None)
+        batch_size = getattr(data, "batch_size", None)
+        is_known = type(self).step is Updater.step and position is not None
+        return Progress(
+            getattr(data, "epoch", 0),
+            getattr(data, "size", 1),
+            -1 if position is None else position,
+            batch_size * self._accumulate if is_known and batch_size is not None else -1,
+        )
 
     # -- one iteration ---------------------------------------------------------------------------------------------
 
@@ -215,14 +234,20 @@ class Updater:
         if ranks is None or self._is_cut:
             self.step()
         else:
-            with ranks.reporting():
+            with ranks.reporting(self._own_progress):
                 self.step()
 
     def make_alike(self) -> None:
         """Give the parameters of rank 0 to all ranks, where there are several, before the first step."""
         ranks = self._ranks
         if ranks is not None and not ranks.are_alike:
-            ranks.make_alike(self._parameters(), self._loss if isinstance(self._loss, Variable) else None)
+            ranks.make_alike(self._parameters(), self._loss if isinstance(self._loss, Variable) else None, self.data)
+            self.share_progress()
+
+    def share_progress(self) -> None:
+        """Let all ranks with data of their own count the epochs of rank 0, before the first step and after `set_state`."""
+        if self._ranks is not None and not self._is_cut:
+            self._ranks.share_progress(self._own_progress())
 
     def step(self) -> None:
         """Run one iteration; subclasses may define another."""
@@ -278,8 +303,8 @@ class Updater:
             False when the gradients were not finite and the step was skipped, which needs a loss scale.
         """
         if self._ranks is not None and not self._is_cut:
-            for solver in solvers:
-                self._ranks.comm.all_reduce([v.grad for v in solver.get_parameters().values()], division=True)
+            gradients = [v.grad for solver in solvers for v in solver.get_parameters().values()]
+            self._ranks.average(gradients, self.iteration)
         if self._is_left_to_the_solver(solvers):
             return self._update_if_finite(solvers[0])
         if (self.loss_scale is not None or self._clip_norm is not None) and not self._rescale(solvers):
@@ -392,6 +417,17 @@ class Updater:
         for name, item in parts.items():
             set_state_of(f"Updater: {name}", item, state[name])
         self.iteration = int(state["iteration"])
+
+    def rank_state(self) -> dict[str, Any]:
+        """Return what differs between ranks with data of their own: the data, and what random functions depend on."""
+        parts = self._parts()
+        state: dict[str, Any] = {name: state_of(parts[name]) for name in ("data", "graph") if name in parts}
+        return {**state, RANDOM: random.get_state()}
+
+    @property
+    def ranks_with_own_data(self) -> Ranks | None:
+        """The ranks, where each of them has data of its own."""
+        return None if self._is_cut else self._ranks
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {f"model/{name}": item for name, item in self._models().items()}

@@ -105,9 +105,13 @@ def network(training):
 loss, validation = network(True), network(False)
 solver = S.Adam(0.01)
 solver.set_parameters(nn.get_parameters())
+has_own_data = "OWN_DATA" in os.environ
+nn.seed(comm.rank if has_own_data else 0)
+start, length = (comm.rank * 20, (20, 12)[comm.rank]) if has_own_data else (0, 32)
 rng = np.random.RandomState(2)
-with data_iterator_simple(lambda i: (images[i], labels[i]), 32, 16, shuffle=True, rng=rng) as data:
-    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=4, clip_norm=1.0)
+load = lambda i: (images[start + i], labels[start + i])
+with data_iterator_simple(load, length, 4 if has_own_data else 16, shuffle=True, rng=rng) as data:
+    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=0 if has_own_data else 4, clip_norm=1.0)
     evaluator = Evaluator([images, labels], [x, t], {"loss": validation}, batch_size=4, comm=comm)
     trainer = Trainer(updater, every(epochs, "epoch"), out, [evaluator, Log(), Checkpoint()])
     mark = out + "/killed"
@@ -124,15 +128,25 @@ os.write(1, f"rank {comm.rank} of {comm.size}: {digest.hexdigest()}\\n".encode()
 
 
 def trained(
-    out: Path, size: int, *options: str, victim: int = -1, sign: int = 0, epochs: int = 5
+    out: Path, size: int, *options: str, victim: int = -1, sign: int = 0, epochs: int = 5, **environment: str
 ) -> tuple[int, list[str]]:
     """Return the exit status, and the digests of the ranks; `victim` gets the signal `sign` in its fifth iteration."""
     path = out / "trainer.py"
     out.mkdir(exist_ok=True)
     path.write_text(TRAINER)
     arguments = ["-n", str(size), *options, path, str(out), str(epochs), str(victim)]
-    result = launch(*arguments, NN_CORE_DETERMINISTIC="1", SIGNAL=str(sign))
+    result = launch(*arguments, NN_CORE_DETERMINISTIC="1", SIGNAL=str(sign), **environment)
     return result.returncode, [line.partition(": ")[2] for line in result.stdout.splitlines() if line.startswith("rank")]
+
+
+@needs_mpi
+def test_ranks_with_data_of_their_own_are_resumed_where_they_were(tmp_path):
+    """Parts of 20 and 12 samples, dropout of each rank, and a batch normalization whose statistics are shared."""
+    status, (expected, other) = trained(tmp_path / "whole", 2, OWN_DATA="1")
+    assert (status, other) == (0, expected)
+    for epochs in (2, 5):
+        status, found = trained(tmp_path / "parts", 2, epochs=epochs, OWN_DATA="1")
+    assert (status, found) == (0, [expected, expected])
 
 
 @needs_mpi

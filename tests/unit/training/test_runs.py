@@ -478,6 +478,7 @@ def test_fit_in_the_folder_of_an_earlier_one(tmp_path):
     x, t = np.eye(4, dtype=np.float32), np.arange(4)
 
     def run(**options):
+        nn.clear_parameters()
         return fit(lambda x: nn.parametric_functions.affine(x, 4), (x, t), epochs=2, out=tmp_path, progress=False, **options)
 
     run()
