@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: emulated half-precision gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts signals faults processes pairs mixed writes perturbed growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: emulated half-precision gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts signals faults processes pairs mixed writes perturbed specials growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -96,6 +96,9 @@ writes: $(VENV)/.extensions ## write leaves in every way between passes; COUNT=0
 half-precision: $(VENV)/.extensions ## count units in the last place in half precision; COUNT=0: all samples
 	$(LANE)half_precision $(LANE_OPTIONS)
 
+specials: $(VENV)/.extensions ## plant NaN, infinities, -0.0 and subnormal numbers in samples; COUNT=0: all samples
+	$(LANE)specials $(LANE_OPTIONS)
+
 perturbed: $(VENV)/.extensions ## compute samples with memory that holds one thing or another; COUNT=0: all samples
 	$(LANE)perturbed $(LANE_OPTIONS)
 
@@ -105,7 +108,7 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed half-precision mutation ## the short forms of the lanes that CI runs
+seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation ## the short forms of the lanes that CI runs
 lanes: seeded-lanes api interrupts signals faults processes growth ## the short forms of all lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is

@@ -178,6 +178,11 @@ def roi_align_backward(
     return xp.moveaxis(dx, 1, -1) if channel_last else dx
 
 
+def _require_finite(xp: Namespace, corners: Array) -> None:
+    if not bool(xp.all(xp.isfinite(corners))):
+        raise ArgumentError(f"roi_align: boxes must be finite, got {float(corners[~xp.isfinite(corners)][0])}")
+
+
 def _image_numbers(boxes: Array, n_images: int) -> list[int]:
     numbers = [float(number) for number in boxes[:, 0]]
     for number in numbers:
@@ -198,6 +203,7 @@ def _bins(
 ) -> tuple[Array, Array]:
     """Weights of each pixel row in each row of bins, (boxes, bins, rows), and the same for columns."""
     boxes = widen(xp, boxes)
+    _require_finite(xp, boxes[:, 1:])
     rows = _shares(
         xp, boxes[:, 2] * spatial_scale[0], boxes[:, 4] * spatial_scale[0], output_size[0], lengths[0], sampling_ratio
     )

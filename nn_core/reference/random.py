@@ -124,6 +124,8 @@ def random_choice(
 
 
 def _require_weights(xp: Namespace, weights: Array, n_needed: int) -> None:
+    if not bool(xp.all(xp.isfinite(weights))):
+        raise ArgumentError(f"random_choice: w must be finite, got {float(weights[~xp.isfinite(weights)][0])}")
     if weights.size and not bool(xp.all(weights >= 0)):
         raise ArgumentError(f"random_choice: w must not be negative, got a smallest value of {float(weights.min())}")
     n_positive = int(xp.min(xp.sum(weights > 0, axis=1))) if weights.shape[0] else n_needed

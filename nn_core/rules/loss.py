@@ -16,9 +16,8 @@ def _divisor(F: Any, x: Any) -> Any:
     return x + F.equal_scalar(x, val=0) * SMALLEST
 
 
-def _of_difference(F: Any, g: GradientCall, derivative: Any) -> tuple[Any, Any]:
-    """The gradients of a function of x0 - x1."""
-    dx = g.grad * derivative
+def _of_difference(F: Any, g: GradientCall, dx: Any) -> tuple[Any, Any]:
+    """The gradients of a function of x0 - x1, from that of the difference."""
     return (
         unbroadcast(F, dx, g.x0.shape) if g.wants("x0") else None,
         unbroadcast(F, -dx, g.x1.shape) if g.wants("x1") else None,
@@ -27,25 +26,25 @@ def _of_difference(F: Any, g: GradientCall, derivative: Any) -> tuple[Any, Any]:
 
 @gradient("SquaredError")
 def squared_error(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    return _of_difference(F, g, (g.x0 - g.x1) * 2)
+    return _of_difference(F, g, g.grad * ((g.x0 - g.x1) * 2))
 
 
 @gradient("AbsoluteError")
 def absolute_error(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    return _of_difference(F, g, F.greater(g.x0, g.x1) * 2 - 1)
+    return _of_difference(F, g, g.grad * (F.greater(g.x0, g.x1) * 2 - 1))
 
 
 @gradient("HuberLoss")
 def huber_loss(F: Any, g: GradientCall) -> tuple[Any, Any]:
     limited = F.minimum_scalar(F.maximum_scalar(g.x0 - g.x1, val=-g.delta), val=g.delta)
-    return _of_difference(F, g, limited * 2)
+    return _of_difference(F, g, g.grad * (limited * 2))
 
 
 @gradient("EpsilonInsensitiveLoss")
 def epsilon_insensitive_loss(F: Any, g: GradientCall) -> tuple[Any, Any]:
     difference = g.x0 - g.x1
     above, below = F.greater_scalar(difference, val=g.epsilon), F.less_scalar(difference, val=-g.epsilon)
-    return _of_difference(F, g, above - below)
+    return _of_difference(F, g, chosen(F, above + below, g.grad * (above - below)))
 
 
 @gradient("SigmoidCrossEntropy")

@@ -24,8 +24,9 @@ def padded_place(F: Any, normalized: Any, length: int, padding_mode: str, align_
     """The place in pixels, padding applied, and its derivative by the normalised coordinate."""
     scale = (length - 1 if align_corners else length) / 2
     place = normalized * scale + (length - 1) / 2
-    if padding_mode == "zero":
-        return place, scale
+    if padding_mode == "zero":  # only so far outside that it still reads zero: at infinity as well
+        inside = 1.0 - F.less_scalar(place, val=-1.0) - F.greater_scalar(place, val=float(length))
+        return F.minimum_scalar(F.maximum_scalar(place, val=-1.0), val=float(length)), inside * scale
     if padding_mode == "reflect":
         place, turn = _reflected(F, place, *((0.0, length - 1) if align_corners else (-0.5, length)))
         place, slope = held_place(F, place, length)

@@ -13,7 +13,9 @@ import pytest
 
 import nn_core as nn
 from nn_core.graph.plan import Plan
-from tools import growth, pairs, perturbed, processes, reliability, signals, written_leaves
+from nn_core.spec.builtin import SPECS
+from nn_core.testing.samples.registry import samples_of
+from tools import growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
 
 
 def test_the_page_has_the_figures_of_the_report() -> None:
@@ -198,3 +200,39 @@ with tempfile.TemporaryDirectory() as folder:
 def test_a_stack_pointer_on_the_heap_is_found_out() -> None:
     found = subprocess.run([sys.executable, "-c", ON_THE_HEAP], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["0", "True"]
+
+
+def planted(name: str, special: str, position: int, *, chained: bool = False) -> specials.Planted:
+    spec = next(spec for spec in SPECS if spec.name == name)
+    return specials.Planted(spec, samples_of(spec)[0], "float32", special, position, 1, chained)
+
+
+@pytest.mark.parametrize("special", list(specials.SPECIALS))
+def test_special_numbers_give_the_same_pattern_in_all_ways(special: str) -> None:
+    for name, chained in (("ReLU", False), ("Maximum2", False), ("Convolution", True)):
+        assert list(specials.check(planted(name, special, 0, chained=chained), ["cpu", "reference"])) == []
+
+
+def test_nan_that_is_lost_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    infer = specials.RUNS["infer"]
+    monkeypatch.setitem(specials.RUNS, "infer", lambda case: {k: np.nan_to_num(v) for k, v in infer(case).items()})
+    (text,) = specials.check(planted("ReLU", "nan", 0), ["cpu"])
+    assert "output 0: 0.0 in place of nan" in text
+    assert "cpu infer" in text
+
+
+def test_a_lost_sign_of_zero_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = specials.RUNS["keep"]
+    monkeypatch.setitem(specials.RUNS, "dynamic", lambda case: {k: v + 0.0 for k, v in keep(case).items()})
+    assert any("0.0 in place of -0.0" in text for text in specials.check(planted("Tanh", "-0.0", 0), ["cpu"]))
+    assert list(specials.check(planted("Sum", "-0.0", 0), ["cpu"])) == []
+
+
+def test_nan_may_reach_what_padding_alone_meets() -> None:
+    standard = specials.Standard(planted("Convolution", "nan", 1))
+    assert not isinstance(standard.outcome, str)
+    found = {name: array.copy() for name, array in standard.outcome.items()}
+    found["output 0"][np.isfinite(found["output 0"])] = np.nan
+    assert standard.differs(found) == ""
+    found["output 0"][...] = 1.0
+    assert "1.0 in place of nan" in standard.differs(found)

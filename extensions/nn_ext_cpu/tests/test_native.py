@@ -129,6 +129,7 @@ def test_powers_of_special_numbers(isa: str) -> None:
     bases, exponents = (np.ascontiguousarray(grid) for grid in np.meshgrid(*[np.array(numbers, np.float32)] * 2))
     with np.errstate(all="ignore"):
         expected = np.power(bases.astype(np.float64), exponents.astype(np.float64)).astype(np.float32)
+    expected[(bases == -np.inf) & (np.floor(exponents) != exponents)] = np.nan  # as a square root
     y = pointwise("pow", bases, exponents)
     np.testing.assert_allclose(y, expected, rtol=3e-7)
     zeros = expected == 0

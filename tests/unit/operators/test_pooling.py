@@ -274,6 +274,12 @@ def test_roi_align_of_an_image_that_does_not_exist(number: float) -> None:
         run("RoiAlign", np.ones((1, 2, 4, 4)), [[number, 0, 0, 2, 2]], output_size=(1, 1))
 
 
+@pytest.mark.parametrize("place", [np.nan, np.inf, -np.inf])
+def test_roi_align_of_boxes_that_are_not_finite(place: float) -> None:
+    with pytest.raises(ArgumentError, match=f"roi_align: boxes must be finite, got {place}"):
+        run("RoiAlign", np.ones((1, 2, 4, 4)), [[0, 0, 0, place, 2]], output_size=(1, 1))
+
+
 def test_roi_align_without_boxes() -> None:
     check_forward("RoiAlign", [np.ones((1, 2, 4, 4)), np.zeros((0, 5))], np.zeros((0, 2, 3, 3)), output_size=(3, 3))
     check_gradient("RoiAlign", [np.ones((1, 2, 4, 4)), np.zeros((0, 5))], wrt=(0,), output_size=(3, 3))

@@ -227,6 +227,8 @@ def test_random_choice_gives_the_gradient_to_what_was_drawn() -> None:
     ("w", "args", "text"),
     [
         ([1.0, -2.0], {}, "random_choice: w must not be negative, got a smallest value of -2.0"),
+        ([1.0, np.inf], {}, "random_choice: w must be finite, got inf"),
+        ([np.nan, 1.0], {}, "random_choice: w must be finite, got nan"),
         ([0.0, 0.0], {}, "random_choice: w must have 1 positive values a row, got 0"),
         ([1.0, 0.0], {"shape": (2,), "replace": False}, "random_choice: w must have 2 positive values a row, got 1"),
     ],

@@ -188,9 +188,10 @@ class CrossEntropyBackward : public Op {
       } else {
         const float* from = lines_.read(x, line, memory);
         float largest = 0;
-        const auto scale = static_cast<float>(dy[line] / log_sum(from, n, to, largest));
-        vectors().rows.row_scale(to, n, scale, to);
-        to[labels[line]] -= dy[line];
+        const double total = log_sum(from, n, to, largest);
+        const auto of_label = static_cast<float>(dy[line] * (to[labels[line]] / total - 1.0));
+        vectors().rows.row_scale(to, n, static_cast<float>(dy[line] / total), to);
+        to[labels[line]] = of_label;
       }
       lines_.write(to, line, dx);
     });
