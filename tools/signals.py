@@ -36,6 +36,7 @@ from nn_core.testing.cases import cases
 from . import perturbed
 from .reliability import record, report_option
 
+#: Between two signals, if nothing else is asked for.
 PERIOD_US: Final = 1000
 #: Signal and timer of each kind that the probe sends.
 TIMERS: Final = {"alarm": (signal.SIGALRM, 0), "profiling timer": (signal.SIGPROF, 2)}
@@ -52,16 +53,17 @@ Work: TypeAlias = Callable[[], str]
 class Probe:
     """Signals by a timer, and their number."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
+    def __init__(self, kind: str, folder: Path, period_us: int = PERIOD_US) -> None:
         library = folder / "signal_probe.so"
         source = Path(__file__).with_name("signal_probe.c")
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-pthread", "-o", library, source], check=True)
         self._library = ctypes.CDLL(str(library))
         self._number, self._timer = TIMERS[kind]
+        self._period_us = period_us
 
     def start(self) -> None:
         """Send signals from now on."""
-        if self._library.send_signals(int(self._number), self._timer, ctypes.c_long(PERIOD_US)):
+        if self._library.send_signals(int(self._number), self._timer, ctypes.c_long(self._period_us)):
             raise OSError("the probe must be able to set a timer, got an error")
 
     def stop(self) -> None:
@@ -170,7 +172,7 @@ def large() -> dict[str, Work]:
     }
 
 
-def disturb(source: "Probe | Interrupts", works: dict[str, Work], expected: dict[str, str], wanted: int) -> Iterator[str]:
+def disturb(source: Probe | Interrupts, works: dict[str, Work], expected: dict[str, str], wanted: int) -> Iterator[str]:
     """Compute everything again and again until about `wanted` signals have arrived; names of what gave other bits."""
     each = max(1, wanted // len(works))
     for name, work in works.items():
@@ -183,10 +185,9 @@ def disturb(source: "Probe | Interrupts", works: dict[str, Work], expected: dict
                 break
 
 
-def in_child(kind: str, threads: int, count: int, chosen: dict[str, Work], folder: Path) -> dict[str, Any]:
+def in_child(source: Probe | Interrupts, threads: int, count: int, chosen: dict[str, Work]) -> dict[str, Any]:
     """Compute while signals arrive; the figures."""
     nn.set_num_threads(threads)
-    source = Interrupts() if kind == "Ctrl-C" else Probe(kind, folder)
     heavy = large()
     works = {**chosen, **heavy}
     expected = {name: work() for name, work in works.items()}
@@ -198,7 +199,9 @@ def in_child(kind: str, threads: int, count: int, chosen: dict[str, Work], folde
     return {"delivered": source.delivered, "astray": source.astray, "different": sorted(different), "works": len(works)}
 
 
-def run(kind: str, threads: int, count: int, n_samples: int, seed: int) -> tuple[dict[str, Any], int]:
+def run(
+    kind: str, threads: int, count: int, n_samples: int, seed: int, period_us: int = PERIOD_US
+) -> tuple[dict[str, Any], int]:
     """Compute in a process that gets signals; its figures, none if it died, and its exit status."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -221,7 +224,7 @@ def run(kind: str, threads: int, count: int, n_samples: int, seed: int) -> tuple
             assert process.stdout is not None
             if kind == "Ctrl-C" and process.stdout.readline():
                 while process.poll() is None:
-                    time.sleep(rng.uniform(0, 4e-6 * PERIOD_US))
+                    time.sleep(rng.uniform(0, 4e-6 * period_us))
                     process.send_signal(signal.SIGINT)
             text = process.stdout.read()
             watch.cancel()
@@ -243,15 +246,24 @@ def findings(kind: str, threads: int, figures: dict[str, Any], status: int) -> I
 @click.option("--count", default=500, help="Signals of each kind and number of threads.")
 @click.option("--samples", "n_samples", default=100, help="Samples of the conformance kit; 0: all.")
 @click.option("--seed", default=0)
+@click.option("--period", "period_us", default=PERIOD_US, help="Microseconds between two signals.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Default: all.")
 @click.option("--child", nargs=2, hidden=True, help="In a child: the number of threads, and a folder.")
 @report_option
 def main(
-    count: int, n_samples: int, seed: int, kinds: tuple[str, ...], child: tuple[str, str] | None, report: Path | None
+    count: int,
+    n_samples: int,
+    seed: int,
+    period_us: int,
+    kinds: tuple[str, ...],
+    child: tuple[str, str] | None,
+    report: Path | None,
 ) -> None:
     """Compute while signals arrive; the exit status is 1 if there is a finding."""
     if child is not None:
-        figures = in_child(kinds[0], int(child[0]), count, samples(n_samples, seed), Path(child[1]))
+        threads, folder = int(child[0]), Path(child[1])
+        source = Interrupts() if kinds[0] == "Ctrl-C" else Probe(kinds[0], folder, period_us)
+        figures = in_child(source, threads, count, samples(n_samples, seed))
         click.echo(json.dumps(figures))
         return
     if "cpu" not in list_extensions():
@@ -259,7 +271,7 @@ def main(
     n_findings = 0
     for kind in kinds or KINDS:
         for threads in (1, 2):
-            figures, status = run(kind, threads, count, n_samples, seed)
+            figures, status = run(kind, threads, count, n_samples, seed, period_us)
             texts = list(findings(kind, threads, figures, status))
             for text in texts:
                 click.echo(f"--- {text}")

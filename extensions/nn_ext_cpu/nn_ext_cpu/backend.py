@@ -53,7 +53,7 @@ class CpuBackend:
     kernels: Mapping[str, Kernel] = KERNELS
     updates: Mapping[str, NativeUpdate] = UPDATES
     #: functions that replace several of which nobody reads the intermediate results
-    inference_fusions: frozenset[str] = frozenset({"FusedConvolution"})
+    inference_fusions: frozenset[str] = frozenset({"FusedConvolution"} & set(KERNELS))
     parameter_dtypes: Mapping[str, str] = WIDE
 
     def namespace(self) -> Any:

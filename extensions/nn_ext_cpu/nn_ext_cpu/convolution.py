@@ -16,7 +16,7 @@ _END: Final = 2**31
 
 
 class ConvolutionKernel:
-    """A convolution by oneDNN; images are channels-last in memory where the plan allows it.
+    """A convolution by oneDNN or as a matrix product; images are channels-last in memory where the plan allows it.
 
     Args:
         operation: Name of the native operation.
@@ -162,4 +162,9 @@ _TABLE: Final[Mapping[str, Kernel]] = {
     ),
 }
 
-CONVOLUTION: Final[Mapping[str, Kernel]] = _TABLE if _native.has_onednn() else {}
+#: What joins a convolution with its neighbours is made of oneDNN's operations alone.
+_NEEDS_ONEDNN: Final = frozenset({"FusedConvolution"})
+
+CONVOLUTION: Final[Mapping[str, Kernel]] = {
+    name: kernel for name, kernel in _TABLE.items() if _native.has_onednn() or name not in _NEEDS_ONEDNN
+}

@@ -41,9 +41,7 @@ def exact(y: nn.Variable, beta: Any, relu: bool, **flags: bool) -> None:
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize(("beta", "gamma"), [(None, None), (BETA, None), (None, GAMMA), (BETA, GAMMA)])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_by_running_statistics(
-    shape: tuple[int, ...], beta: Any, gamma: Any, relu: bool, flags: dict[str, bool]
-) -> None:
+def test_by_running_statistics(shape: tuple[int, ...], beta: Any, gamma: Any, relu: bool, flags: dict[str, bool]) -> None:
     x = variable(np.broadcast_to(MEAN.reshape(1, 33, *[1] * (len(shape) - 2)), shape))
     y = F.batch_normalization(x, *parameters(shape, beta, gamma, MEAN, VARIANCE), batch_stat=False)
     exact(F.relu(y) if relu else y, beta, relu, **flags)

@@ -6,7 +6,8 @@
 //   layer
 // Settings: pad, stride, dilation (1 = dense), pad_end (padding at the end, which covers output padding), group.
 // Images may be bfloat16; weights, biases and their gradients are float32 also then, and converted as they are
-// reordered. 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights
+// reordered. What oneDNN has no good primitive for runs by kernels/unfolded_convolution.hpp, as does everything without
+// oneDNN. 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights
 // come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
 // output positions); sums in float32 inside oneDNN.
 #ifdef NN_ONEDNN
@@ -15,6 +16,7 @@
 
 #include "kernels/convolution.hpp"
 #include "kernels/register.hpp"
+#include "kernels/unfolded_convolution.hpp"
 #include "support/check.hpp"
 #include "support/column_sums.hpp"
 #include "support/engine.hpp"
@@ -44,24 +46,16 @@ struct Transposed {
 };
 
 template <class Kind>
-typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, const ArrayDesc& x,
+typename Kind::Forward::primitive_desc forward_desc(const Geometry& geometry, Images images, const ArrayDesc& x,
                                                     const ArrayDesc& weight, const std::optional<ArrayDesc>& bias,
                                                     const ArrayDesc& y) {
-  return {cpu_engine(),
-          dnnl::prop_kind::forward_training,
-          Kind::kAlgorithm,
-          preferred(x, y),
-          any_layout(weight, x.dtype),
-          bias ? memory_desc(*bias) : memory::desc(),
-          preferred(y, x),
-          geometry.stride,
-          geometry.dilation,
-          geometry.pad,
-          geometry.pad_end,
-          user_scratchpad()};
+  return described<typename Kind::Forward::primitive_desc>(
+      dnnl::prop_kind::forward_training, Kind::kAlgorithm, preferred(x, y, images), any_layout(weight, x.dtype),
+      bias ? memory_desc(*bias) : memory::desc(), preferred(y, x, images), geometry.stride, geometry.dilation,
+      geometry.pad, geometry.pad_end, user_scratchpad());
 }
 
-template <class Kind>
+template <class Kind, Images kImages>
 class Convolution : public Op {
  public:
   explicit Convolution(const Signature& s) {
@@ -76,7 +70,7 @@ class Convolution : public Op {
                        [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
       return;
     }
-    const auto desc = forward_desc<Kind>(geometry, x, weight, s.arrays[2], y);
+    const auto desc = forward_desc<Kind>(geometry, kImages, x, weight, s.arrays[2], y);
     primitive_ = Primitive(typename Kind::Forward(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
     primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(weight), desc.weights_desc(), /*cached=*/s.array(1).contiguous());
@@ -106,7 +100,7 @@ class Convolution : public Op {
   double cost_;
 };
 
-template <class Kind>
+template <class Kind, Images kImages>
 class ConvolutionBackward : public Op {
  public:
   explicit ConvolutionBackward(const Signature& s) {
@@ -121,7 +115,7 @@ class ConvolutionBackward : public Op {
       NN_CHECK(with_weight_, "convolution_backward must compute dweight where it computes dbias, got dbias alone");
     if (winograd_ && (!s.has(5) || fastest_winograd(winograd_->transposed(), Weights::kChange))) return;
     winograd_.reset();
-    const auto forward = forward_desc<Kind>(geometry, x, weight, bias, dy);
+    const auto forward = forward_desc<Kind>(geometry, kImages, x, weight, bias, dy);
     if (s.has(5)) prepare_data(geometry, forward, x, weight, dy);
     if (with_weight_) prepare_weights(geometry, forward, x, weight, bias, dy);
   }
@@ -139,8 +133,8 @@ class ConvolutionBackward : public Op {
 
   void prepare_data(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
                     const ArrayDesc& dy) {
-    const typename Kind::BackwardData::primitive_desc desc(
-        cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight, x.dtype), preferred(dy, x),
+    const auto desc = described<typename Kind::BackwardData::primitive_desc>(
+        Kind::kAlgorithm, preferred(x, dy, kImages), any_layout(weight, x.dtype), preferred(dy, x, kImages),
         geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward, user_scratchpad());
     data_.emplace(typename Kind::BackwardData(desc), desc.scratchpad_desc());
     data_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
@@ -150,10 +144,10 @@ class ConvolutionBackward : public Op {
 
   void prepare_weights(const Geometry& geometry, const Forward& forward, const ArrayDesc& x, const ArrayDesc& weight,
                        const std::optional<ArrayDesc>& bias, const ArrayDesc& dy) {
-    const typename Kind::BackwardWeights::primitive_desc desc(
-        cpu_engine(), Kind::kAlgorithm, preferred(x, dy), any_layout(weight),
-        bias ? memory_desc(*bias) : memory::desc(), preferred(dy, x), geometry.stride, geometry.dilation, geometry.pad,
-        geometry.pad_end, forward, user_scratchpad());
+    const auto desc = described<typename Kind::BackwardWeights::primitive_desc>(
+        Kind::kAlgorithm, preferred(x, dy, kImages), any_layout(weight), bias ? memory_desc(*bias) : memory::desc(),
+        preferred(dy, x, kImages), geometry.stride, geometry.dilation, geometry.pad, geometry.pad_end, forward,
+        user_scratchpad());
     weights_.emplace(typename Kind::BackwardWeights(desc), desc.scratchpad_desc());
     weights_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
     weights_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(dy), desc.diff_dst_desc());
@@ -179,13 +173,16 @@ class ConvolutionBackward : public Op {
 
 template <class Kind>
 std::unique_ptr<Op> make_forward(const Signature& s) {
-  return multiplies_bfloat16() ? make<Convolution<Kind>>(s) : with_wide_arrays(s, make<Convolution<Kind>>, 3);
+  constexpr auto unfolded = Kind::kTransposed ? make_unfolded_deconvolution : make_unfolded_convolution;
+  return make_convolution<Convolution<Kind, Images::kPlace>, Convolution<Kind, Images::kFree>>(s, unfolded, 3);
 }
 
 template <class Kind>
 std::unique_ptr<Op> make_backward(const Signature& s) {
-  return multiplies_bfloat16() ? make<ConvolutionBackward<Kind>>(s)
-                               : with_wide_arrays(s, make<ConvolutionBackward<Kind>>, 5);
+  constexpr auto unfolded =
+      Kind::kTransposed ? make_unfolded_deconvolution_backward : make_unfolded_convolution_backward;
+  return make_convolution<ConvolutionBackward<Kind, Images::kPlace>, ConvolutionBackward<Kind, Images::kFree>>(
+      s, unfolded, 5);
 }
 
 }  // namespace
@@ -202,7 +199,13 @@ void register_convolution(Registry& registry) {
 #else
 
 #include "kernels/register.hpp"
+#include "kernels/unfolded_convolution.hpp"
 
-void nn_cpu::register_convolution(Registry&) {}
+void nn_cpu::register_convolution(Registry& registry) {
+  registry.add("convolution", make_unfolded_convolution, 3);
+  registry.add("convolution_backward", make_unfolded_convolution_backward, 5);
+  registry.add("deconvolution", make_unfolded_deconvolution, 3);
+  registry.add("deconvolution_backward", make_unfolded_deconvolution_backward, 5);
+}
 
 #endif

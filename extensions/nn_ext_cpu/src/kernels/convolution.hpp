@@ -9,6 +9,7 @@
 #include "kernels/winograd.hpp"
 #include "support/engine.hpp"
 #include "support/op.hpp"
+#include "support/widen.hpp"
 
 namespace nn_cpu {
 
@@ -43,11 +44,24 @@ inline ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed
   return desc;
 }
 
+/// How a primitive gets images: kPlace, channels-last arrays as they are, or kFree, in the layout that it likes best; or
+/// kUnfolded, there is no primitive.
+enum class Images { kPlace, kFree, kUnfolded };
+
 /// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks; so
 /// are both images where one has a single channel, for which oneDNN has no fast channels-last method.
-inline dnnl::memory::desc preferred(const ArrayDesc& desc, const ArrayDesc& other) {
+inline dnnl::memory::desc preferred(const ArrayDesc& desc, const ArrayDesc& other, Images images) {
   const bool single = desc.shape[1] == 1 || other.shape[1] == 1;
-  return desc.channels_last() && !single ? memory_desc(desc) : any_layout(desc);
+  return images == Images::kPlace && desc.channels_last() && !single ? memory_desc(desc) : any_layout(desc);
+}
+
+/// An operation by oneDNN on images in place, else on images in layouts of its own, else by `unfolded`. Arrays may be
+/// bfloat16; those from `first_output` on are results.
+template <class OnPlace, class OnFree>
+std::unique_ptr<Op> make_convolution(const Signature& s, Factory unfolded, size_t first_output) {
+  if (auto op = by_onednn(s, make<OnPlace>, first_output)) return op;
+  if (auto op = by_onednn(s, make<OnFree>, first_output)) return op;
+  return with_wide_arrays(s, unfolded, first_output);
 }
 
 inline double flops_cost(const ArrayDesc& weight, const ArrayDesc& y) {

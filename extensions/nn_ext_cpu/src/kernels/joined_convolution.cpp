@@ -12,6 +12,7 @@
 
 #include "kernels/convolution.hpp"
 #include "kernels/register.hpp"
+#include "kernels/unfolded_convolution.hpp"
 #include "support/check.hpp"
 #include "support/gemm.hpp"
 #include "support/parallel.hpp"
@@ -53,6 +54,7 @@ ArrayDesc channels_last(const ArrayDesc& desc) {
   return result;
 }
 
+template <Images kImages>
 class JoinedConvolution : public Op {
  public:
   explicit JoinedConvolution(const Signature& s)
@@ -92,6 +94,12 @@ class JoinedConvolution : public Op {
                        static_cast<float*>(arrays[kY]));
       return;
     }
+    if (unfolded_) {
+      void* const operands[] = {arrays[kX], arrays[kWeight], nullptr, arrays[kY]};
+      unfolded_->run(operands);
+      finish(scale, shift, static_cast<const float*>(arrays[kZ]), static_cast<float*>(arrays[kY]));
+      return;
+    }
     void* all[kPlaces];
     std::copy_n(arrays, kScale, all);
     all[kScale] = scale;
@@ -118,8 +126,14 @@ class JoinedConvolution : public Op {
 
   void prepare(const Signature& s, const Geometry& geometry, const ArrayDesc& x, const ArrayDesc& weight,
                const ArrayDesc& y) {
+    if constexpr (kImages == Images::kUnfolded) {
+      unfolded_ = make_unfolded_convolution({{x, s.array(kWeight), std::nullopt, y}, s.args});
+      y_ = y;
+      z_ = s.has(kZ) ? s.array(kZ) : y;
+      return;
+    }
     // an addend needs the layout of the result, which therefore must be known
-    const dnnl::memory::desc target = s.has(kZ) ? memory_desc(channels_last(y)) : preferred(y, x);
+    const dnnl::memory::desc target = s.has(kZ) ? memory_desc(channels_last(y)) : preferred(y, x, kImages);
     dnnl::memory::dims shape(y.shape.size(), 1);
     shape[1] = channels_;
     dnnl::memory::dims strides(y.shape.size(), 1);
@@ -136,8 +150,8 @@ class JoinedConvolution : public Op {
     if (s.has(kZ)) binary(dnnl::algorithm::binary_add, kZ, target);
     dnnl::primitive_attr attributes = user_scratchpad();
     attributes.set_post_ops(after);
-    const dnnl::convolution_forward::primitive_desc desc(
-        cpu_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, preferred(x, y),
+    const auto desc = described<dnnl::convolution_forward::primitive_desc>(
+        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, preferred(x, y, kImages),
         any_layout(weight, x.dtype), dnnl::memory::desc(), target, geometry.stride, geometry.dilation, geometry.pad,
         geometry.pad_end, attributes);
     primitive_ = Primitive(dnnl::convolution_forward(desc), desc.scratchpad_desc());
@@ -150,6 +164,33 @@ class JoinedConvolution : public Op {
                        place == kZ ? memory_desc(s.floating(kZ)) : inner, inner);
     }
     primitive_.output(DNNL_ARG_DST, kY, memory_desc(y), desc.dst_desc());
+  }
+
+  /// What follows the unfolded convolution, in place.
+  void finish(const float* scale, const float* shift, const float* z, float* y) const {
+    const int64_t positions = y_.size() / std::max<int64_t>(y_.shape[0] * channels_, 1);
+    const int64_t grain = 16384 / std::max<int64_t>(channels_, 1) + 1;
+    parallel_for(y_.shape[0] * positions, grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        float* to = y + place(y_, i, positions);
+        const float* addend = z != nullptr ? z + place(z_, i, positions) : nullptr;
+        for (int64_t k = 0; k < channels_; ++k) {
+          float& value = to[k * y_.strides[1]];
+          if (shifts_) value = value * scale[k] + shift[k];
+          if (addend != nullptr) value += addend[k * z_.strides[1]];
+          if (relu_ && value < 0.0f) value = 0.0f;  // NaN and -0 stay
+        }
+      }
+    });
+  }
+
+  /// Offset of the first channel at position `i` of all images.
+  static int64_t place(const ArrayDesc& image, int64_t i, int64_t positions) {
+    int64_t offset = i / positions * image.strides[0];
+    i %= positions;
+    for (size_t axis = image.shape.size(); axis-- > 2; i /= image.shape[axis])
+      offset += i % image.shape[axis] * image.strides[axis];
+    return offset;
   }
 
   /// The factor and the offset of each channel, and the statistics for the caller.
@@ -174,11 +215,14 @@ class JoinedConvolution : public Op {
   std::optional<WinogradShape> winograd_;
   std::optional<WeightCache> filters_;
   Primitive primitive_;
+  std::unique_ptr<Op> unfolded_;
+  ArrayDesc y_, z_;  // of the unfolded convolution
   double cost_ = 0;
 };
 
 std::unique_ptr<Op> make_joined(const Signature& s) {
-  return multiplies_bfloat16() ? make<JoinedConvolution>(s) : with_wide_arrays(s, make<JoinedConvolution>, kY);
+  return make_convolution<JoinedConvolution<Images::kPlace>, JoinedConvolution<Images::kFree>>(
+      s, make<JoinedConvolution<Images::kUnfolded>>, kY);
 }
 
 }  // namespace

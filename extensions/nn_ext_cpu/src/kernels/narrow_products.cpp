@@ -44,13 +44,9 @@ memory::desc vector_desc(const Signature& s, size_t position) {
 using Forward = dnnl::inner_product_forward;
 
 Forward::primitive_desc forward_desc(const Matrices& matrices, const memory::desc& bias) {
-  return {cpu_engine(),
-          dnnl::prop_kind::forward_training,
-          memory_desc(matrices.x),
-          any_layout(matrices.weight, matrices.x.dtype),
-          bias,
-          memory_desc(matrices.y),
-          user_scratchpad()};
+  return described<Forward::primitive_desc>(dnnl::prop_kind::forward_training, memory_desc(matrices.x),
+                                            any_layout(matrices.weight, matrices.x.dtype), bias,
+                                            memory_desc(matrices.y), user_scratchpad());
 }
 
 class Affine : public Op {
@@ -99,9 +95,9 @@ class AffineBackward : public Op {
 
  private:
   void prepare_data(const Matrices& matrices, const Forward::primitive_desc& forward) {
-    const dnnl::inner_product_backward_data::primitive_desc desc(cpu_engine(), memory_desc(matrices.x),
-                                                                 any_layout(matrices.weight, matrices.x.dtype),
-                                                                 memory_desc(matrices.y), forward, user_scratchpad());
+    const auto desc = described<dnnl::inner_product_backward_data::primitive_desc>(
+        memory_desc(matrices.x), any_layout(matrices.weight, matrices.x.dtype), memory_desc(matrices.y), forward,
+        user_scratchpad());
     data_.emplace(dnnl::inner_product_backward_data(desc), desc.scratchpad_desc());
     data_->input(DNNL_ARG_DIFF_DST, 4, memory_desc(matrices.y), desc.diff_dst_desc());
     data_->input(DNNL_ARG_WEIGHTS, 1, memory_desc(matrices.weight), desc.weights_desc());
@@ -111,8 +107,8 @@ class AffineBackward : public Op {
   /// x^T dy, in the layout of the user's weights; the primitive for gradients of weights would need them unpacked.
   void prepare_weight(const Matrices& matrices) {
     const ArrayDesc x{matrices.x.dtype, {d_, m_}, {1, d_}}, weight{DType::kFloat32, {d_, k_}, {k_, 1}};
-    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(x), memory_desc(matrices.y), memory_desc(weight),
-                                            user_scratchpad());
+    const auto desc = described<dnnl::matmul::primitive_desc>(memory_desc(x), memory_desc(matrices.y),
+                                                              memory_desc(weight), user_scratchpad());
     weight_.emplace(dnnl::matmul(desc), desc.scratchpad_desc());
     weight_->input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
     weight_->input(DNNL_ARG_WEIGHTS, 4, memory_desc(matrices.y), desc.weights_desc());
@@ -130,8 +126,8 @@ class BatchMatmul : public Op {
     const ArrayDesc a = turned(s.floating(0), s.args.flag("transpose_a")),
                     b = turned(s.floating(1), s.args.flag("transpose_b"));
     const ArrayDesc& y = s.floating(2);
-    const dnnl::matmul::primitive_desc desc(cpu_engine(), memory_desc(a), memory_desc(b), memory_desc(y),
-                                            user_scratchpad());
+    const auto desc =
+        described<dnnl::matmul::primitive_desc>(memory_desc(a), memory_desc(b), memory_desc(y), user_scratchpad());
     primitive_ = Primitive(dnnl::matmul(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, 0, memory_desc(a), desc.src_desc());
     primitive_.input(DNNL_ARG_WEIGHTS, 1, memory_desc(b), desc.weights_desc());
@@ -165,14 +161,16 @@ bool can_multiply(const Signature& s) {
 
 }  // namespace
 
-std::unique_ptr<Op> make_narrow_affine(const Signature& s) { return can_multiply(s) ? make<Affine>(s) : nullptr; }
+std::unique_ptr<Op> make_narrow_affine(const Signature& s) {
+  return can_multiply(s) ? by_onednn(s, make<Affine>, 3) : nullptr;
+}
 
 std::unique_ptr<Op> make_narrow_affine_backward(const Signature& s) {
-  return can_multiply(s) ? make<AffineBackward>(s) : nullptr;
+  return can_multiply(s) ? by_onednn(s, make<AffineBackward>, 5) : nullptr;
 }
 
 std::unique_ptr<Op> make_narrow_batch_matmul(const Signature& s) {
-  return can_multiply(s) ? make<BatchMatmul>(s) : nullptr;
+  return can_multiply(s) ? by_onednn(s, make<BatchMatmul>, 2) : nullptr;
 }
 
 }  // namespace nn_cpu

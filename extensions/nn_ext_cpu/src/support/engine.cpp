@@ -2,9 +2,12 @@
 
 #ifdef NN_ONEDNN
 
+#include <string_view>
 #include <unordered_map>
 
+#include "support/gemm.hpp"
 #include "support/parallel.hpp"
+#include "support/widen.hpp"
 
 namespace nn_cpu {
 
@@ -34,6 +37,27 @@ dnnl::memory::desc any_layout(const ArrayDesc& desc, DType dtype) {
 
 dnnl::memory::data_type data_type(DType dtype) {
   return dtype == DType::kBFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+void require_suitable(const char* implementation) {
+  // a name such as "jit:avx2", "x64:gemm:jit" or "conv:any+ref:any"; that of BRGEMM is another method
+  const std::string_view name(implementation);
+  const auto has_part = [name](std::string_view part) {
+    const size_t at = name.find(part);
+    return at != std::string_view::npos && (at == 0 || name[at - 1] == ':' || name[at - 1] == '+');
+  };
+  if (has_part("ref")) throw dnnl::error(dnnl_unimplemented, "an optimized implementation must exist, got ref");
+  static const bool moves_stack = dnnl_version()->major == 3 && dnnl_version()->minor < 12;
+  if (moves_stack && has_part("gemm:jit"))
+    throw dnnl::error(dnnl_unimplemented, "an implementation must leave the stack pointer alone, got gemm:jit");
+}
+
+std::unique_ptr<Op> by_onednn(const Signature& signature, Factory factory, size_t first_output) {
+  try {
+    return multiplies_bfloat16() ? factory(signature) : with_wide_arrays(signature, factory, first_output);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
 }
 
 Relocation::Relocation(const dnnl::memory::desc& from, const dnnl::memory::desc& to)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/array.hpp"
+#include "support/op.hpp"
 #include "support/packing.hpp"
 #include "support/scratch.hpp"
 #include "support/weight_cache.hpp"
@@ -34,6 +35,24 @@ dnnl::memory::desc any_layout(const ArrayDesc& desc);
 dnnl::memory::desc any_layout(const ArrayDesc& desc, DType dtype);
 
 dnnl::memory::data_type data_type(DType dtype);
+
+/// Throws dnnl::error for an implementation of oneDNN that must not run: the loops called "ref", which are for tests
+/// and up to a hundred times slower, and those on the "gemm:jit" of versions before 3.12, which move the stack pointer
+/// to the heap, so that a signal overwrites what is there (issue 4845 of oneDNN).
+void require_suitable(const char* implementation);
+
+/// The description of a primitive. This is the only place that makes one: where oneDNN has none, or one that is not
+/// suitable, it throws dnnl::error, and `by_onednn` takes another kernel.
+template <class Desc, class... Arguments>
+Desc described(const Arguments&... arguments) {
+  const Desc desc(cpu_engine(), arguments...);
+  require_suitable(desc.impl_info_str());
+  return desc;
+}
+
+/// What `factory` makes, or nullptr where that needs a primitive that does not exist. Without products of bfloat16 it
+/// gets float32 copies of such arrays; those from `first_output` on are results.
+std::unique_ptr<Op> by_onednn(const Signature& signature, Factory factory, size_t first_output);
 
 /// A copy from one layout to another, by Packing where it can, else by a reorder of oneDNN.
 class Relocation {

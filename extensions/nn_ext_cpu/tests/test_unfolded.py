@@ -1,0 +1,140 @@
+"""Convolutions and deconvolutions of all geometries, many of which oneDNN does not take or runs by its loops for tests."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.ext_utils import get_extension_context
+from nn_ext_cpu import _native
+
+
+class Drawn(NamedTuple):
+    """A random convolution: the shapes of x, weight and bias, and its arguments."""
+
+    function: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    arguments: dict[str, Any]
+
+
+def drawn(rng: np.random.Generator) -> Drawn:
+    """One to three axes, groups, strides, paddings, gaps up to 11, output padding."""
+
+    def each(*choices: int) -> tuple[int, ...]:
+        return tuple(int(n) for n in rng.choice(choices, n_axes))
+
+    n_axes, group = int(rng.integers(1, 4)), int(rng.choice([1, 1, 2, 3]))
+    inputs, filters = (group * int(rng.choice([1, 2, 5, 16])) for _ in range(2))
+    kernel, stride, dilation, pad = each(1, 2, 3, 5), each(1, 1, 2, 3), each(1, 1, 2, 12), each(0, 0, 1, 3)
+    arguments: dict[str, Any] = {"stride": stride, "dilation": dilation, "pad": pad, "group": group}
+    batch, more = int(rng.integers(1, 4)), each(1, 2, 3, 6)
+    if rng.random() < 0.5:
+        reach = tuple(max(1, n - 1 - (k - 1) * d + 2 * p) for n, k, d, p in zip(more, kernel, dilation, pad, strict=True))
+        size = tuple(n + r for n, r in zip(more, reach, strict=True))
+        arguments["output_padding"] = tuple(int(rng.integers(0, max(s, d))) for s, d in zip(stride, dilation, strict=True))
+        return Drawn(F.deconvolution, ((batch, inputs, *size), (inputs, filters // group, *kernel), (filters,)), arguments)
+    size = tuple(max(1, (k - 1) * d + n - 2 * p) for n, k, d, p in zip(more, kernel, dilation, pad, strict=True))
+    return Drawn(F.convolution, ((batch, inputs, *size), (filters, inputs // group, *kernel), (filters,)), arguments)
+
+
+#: How x comes about: as a leaf, by an element-wise function, in another layout.
+SOURCES: list[Callable[[Any], Any]] = [
+    lambda x: x,
+    F.tanh,
+    lambda x: F.average_pooling(x, (1,) * (x.ndim - 2), ignore_border=False) if 3 < x.ndim < 6 else F.tanh(x),
+]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_convolutions(seed: int, two_threads: None, assert_alike: Callable[..., None]) -> None:
+    rng = np.random.default_rng(seed)
+    function, shapes, arguments = drawn(rng)
+    source = SOURCES[seed % len(SOURCES)]
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    assert_alike(lambda x, w, b: function(source(x), w, b, **arguments), *arrays, tolerance=5e-5)
+
+
+def test_an_output_padding_between_stride_and_dilation() -> None:
+    with nn.context_scope(get_extension_context("cpu")):
+        x, w = (nn.Variable.from_numpy_array(np.ones((1, 1, n))) for n in (3, 2))
+        y = F.deconvolution(x, w, dilation=(2,), output_padding=(1,))
+        y.forward()
+    assert y.d.tolist() == [[[1, 1, 2, 1, 1, 0]]]
+
+
+SCAN = """
+import sys
+import numpy as np
+import nn_core as nn
+from nn_core.ext_utils import get_extension_context
+
+sys.path.insert(0, sys.argv[1])
+from test_unfolded import SOURCES, drawn
+
+rng = np.random.default_rng(1)
+with nn.context_scope(get_extension_context("cpu", type_config=sys.argv[2])):
+    for number in range(int(sys.argv[3])):
+        function, shapes, arguments = drawn(rng)
+        x, *others = (nn.Variable.from_numpy_array(np.ones(shape), need_grad=True) for shape in shapes)
+        y = function(SOURCES[number % len(SOURCES)](x), *others, **arguments)
+        y.forward()
+        y.backward()
+assert str(nn.fallback_report()).startswith("every function")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float", "bfloat16"])
+@pytest.mark.skipif(not _native.has_onednn(), reason="reads what oneDNN writes about its primitives")
+def test_no_convolution_runs_on_loops_for_tests_or_moves_the_stack(dtype: str) -> None:
+    command = [sys.executable, "-c", SCAN, str(Path(__file__).parent), dtype, "150"]
+    environment = {**os.environ, "ONEDNN_VERBOSE": "1"}
+    text = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(",") for line in text.splitlines() if line.startswith("onednn_verbose,exec")]
+    used = {row[4] for row in rows if row[3] != "reorder"}
+    assert used
+    assert not [name for name in used if "ref" in name.split(":") or "gemm" in name.split(":") or "+ref" in name]
+
+
+def variables(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[nn.Variable]:
+    return [nn.Variable.from_numpy_array(rng.normal(size=shape).astype(np.float32)) for shape in shapes]
+
+
+@pytest.mark.parametrize("with_sum", [False, True])
+def test_a_chain_for_inference(with_sum: bool, rng: np.random.Generator) -> None:
+    """Normalization, addition and ReLU after a convolution that has no primitive; NaN stays NaN."""
+    with nn.context_scope(get_extension_context("cpu")):
+        x, w, beta, gamma, mean, z = variables(rng, (2, 3, 9, 8), (5, 3, 3, 3), *[(1, 5, 1, 1)] * 3, (2, 5, 9, 8))
+        variance = nn.Variable.from_numpy_array(rng.uniform(0.5, 2, (1, 5, 1, 1)).astype(np.float32))
+        x.d[0, 0, 0, 0] = np.nan
+        h = F.convolution(x, w, pad=(12, 12), dilation=(12, 12))
+        h = F.batch_normalization(h, beta, gamma, mean, variance, batch_stat=False)
+        y = F.relu(h + z if with_sum else h)
+        y.forward()
+        plain = y.d.copy()
+        y.forward(clear_buffer=True)
+        np.testing.assert_allclose(y.d, plain, rtol=1e-5, atol=1e-5)
+    assert np.isnan(plain).any()
+
+
+def test_bfloat16(rng: np.random.Generator) -> None:
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in ((2, 4, 30), (6, 4, 3), (6,))]
+    results = []
+    for context in (get_extension_context("cpu", type_config="bfloat16"), nn.Context(["reference:double"])):
+        with nn.context_scope(context):
+            x, w, b = (nn.Variable.from_numpy_array(array, need_grad=True) for array in arrays)
+            for variable in (x, w, b):
+                variable.grad.zero()
+            y = F.convolution(x, w, b, dilation=(12,), pad=(3,))
+            y.forward()
+            y.backward()
+            results.append([np.asarray(a, np.float64) for a in (y.d, x.g, w.g, b.g)])
+    for found, true in zip(*results, strict=True):
+        np.testing.assert_allclose(found, true, rtol=0.02, atol=0.02 * np.abs(true).max())
