@@ -146,15 +146,8 @@ def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
     """
     # a wrong index is worse than none: names would be looked for in the wrong plugin
     listed = {place for place, plugins in installed.index().items() if plugin in plugins}
-    overlays = sorted(name for kind, name in brought if kind == "overlays")
-    if overlays and not listed and plugin in installed.entry_points():
-        # nobody would know of them before the plugin is imported for something else: calls would change their kernels then
-        missing = ", ".join(f'"overlays.{name}" = "{plugin}"' for name in overlays)
-        raise PluginError(
-            f"overlays of plugin {plugin!r} must be in the index of its package, got none\n"
-            f'  hint: [project.entry-points."{installed.INDEX}"] should have {missing}, and what else it brings'
-        )
     if not listed:
+        _refuse_overlays(plugin, [name for kind, name in brought if kind == "overlays"])
         return
     lines = [f'"{kind}.{name}" = "{plugin}"' for kind, name in sorted(set(brought) - listed)]
     lines += [f'no "{kind}.{name}"' for kind, name in sorted(listed - set(brought))]
@@ -165,4 +158,17 @@ def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
         raise PluginError(
             f"the index of plugin {plugin!r} must list what it brings, got another: "
             f'[project.entry-points."{installed.INDEX}"] should have {", ".join(shown)}'
+        )
+
+
+def _refuse_overlays(plugin: str, backends: Collection[str]) -> None:
+    """Refuse overlays of an installed plugin that no index lists.
+
+    Nobody would know of them before the plugin is imported for something else: calls would change their kernels then.
+    """
+    if backends and plugin in installed.entry_points():
+        missing = ", ".join(f'"overlays.{name}" = "{plugin}"' for name in sorted(backends))
+        raise PluginError(
+            f"overlays of plugin {plugin!r} must be in the index of its package, got none\n"
+            f'  hint: [project.entry-points."{installed.INDEX}"] should have {missing}, and what else it brings'
         )

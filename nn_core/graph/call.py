@@ -19,7 +19,7 @@ from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import Dtypes, dtypes_of, resolve
 from nn_core.graph.checked import guarded_kernel
 from nn_core.graph.failure import note_call
-from nn_core.graph.infer import infer, input_entries, made_outputs
+from nn_core.graph.infer import infer, input_entries, made_outputs, warn_of_all_pairs
 from nn_core.graph.lengths import Origin, origins_of
 from nn_core.graph.memory import channels_last_strides
 from nn_core.rules.arguments import resolve_args
@@ -167,6 +167,8 @@ def resolved_call(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence
         return resolved_call(spec, resolve_args(spec, given, known), known).given_as(given)
     if call is None:
         call = ResolvedCall(spec, given, resolve_args(spec, given, known), known)
+        if spec.topic == "loss":
+            warn_of_all_pairs(spec, known, call.output_shapes[0])
         _CALLS.store(key, call)
     return call
 

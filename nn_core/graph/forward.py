@@ -20,6 +20,7 @@ from nn_core.graph.python_function import PythonForward
 from nn_core.graph.reshape import RESHAPED, fit, note_shapes
 from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.graph.shared_layers import warn_of_shared_layers
 from nn_core.graph.shown import Outlook
 from nn_core.typing import Array, Runner
 
@@ -96,6 +97,7 @@ def forward_plan(roots: Sequence[Value], policy: str) -> ForwardPlan | None:
             plan = current_plan(plans, kind, roots)
         if plan is None:
             note_shapes(roots, order)
+            warn_of_shared_layers(order)
             plan = compile_forward(roots, order, policy)
             remember(plans, kind, plan)
     return plan

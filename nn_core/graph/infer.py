@@ -3,12 +3,13 @@
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from nn_core.dispatch.registry import shape_rule_of
 from nn_core.errors import ArgumentError, NNCoreError, PluginError, ShapeError
+from nn_core.logger import logger
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.spec.model import ArgValue, FunctionSpec, OutputSpec
 from nn_core.typing import Shape
@@ -54,6 +55,23 @@ def _checked(spec: FunctionSpec, result: Any) -> tuple[Shape | None, ...]:
 
 def _is_shape(shape: Any) -> bool:
     return isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) and n >= 0 for n in shape)
+
+
+#: Losses of whose shapes a warning was logged.
+_TOLD: Final[set[str]] = set()
+
+
+def warn_of_all_pairs(spec: FunctionSpec, shapes: Sequence[Shape | None], result: Shape) -> None:
+    """Log once for each loss that compares each prediction with each target, as (N, 1) beside (N,) does by broadcasting."""
+    sizes = [math.prod(shape) for shape in shapes if shape is not None]
+    if spec.shape != "broadcast" or spec.name in _TOLD or math.prod(result) <= max(sizes, default=0):
+        return
+    _TOLD.add(spec.name)
+    given = " and ".join(str(shape) for shape in shapes if shape is not None)
+    logger.warning(
+        "%s: a loss compares numbers at the same places, got the shapes %s, by which all pairs are compared: the result "
+        "has the shape %s\n  hint: F.reshape(t, y.shape)", spec.api, given, result,
+    )  # fmt: skip
 
 
 def described(spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], shapes: Sequence[Shape | None]) -> str:

@@ -14,6 +14,7 @@ from nn_core.arrays.ndarray import NdArray, checked_shape
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD
+from nn_core.graph.shared_layers import NAMELESS
 from nn_core.graph.trace import Trace
 from nn_core.initializer import BaseInitializer
 from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
@@ -45,6 +46,8 @@ _CREATION: Final = fork_safe(threading.Lock())
 #: Parameters that are alive by number and creating thread, and how many were made: a failing call takes back its own.
 _MADE: Final[weakref.WeakValueDictionary[tuple[int, int], Variable]] = weakref.WeakValueDictionary()
 _N_MADE: Final = [0]
+#: The names that layers give their scopes.
+_LAYERS: Final[set[str]] = set()
 
 
 def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope]:
@@ -283,6 +286,9 @@ def _found_or_created(
     parameter = scope.get(last)
     if parameter is None:
         parameter = _created(name, shape, initializer, need_grad)
+        layer, _, inside = _whole_path(name).partition("/")
+        if layer in _LAYERS and "/" not in inside:  # named by its kind alone
+            NAMELESS[parameter] = f"{layer}/{inside}"
         with _CREATION:
             _MADE[_N_MADE[0], threading.get_ident()] = parameter
             _N_MADE[0] += 1
@@ -344,6 +350,7 @@ def _decorator(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         scope = function.__name__ if scope_name is None else scope_name
+        _LAYERS.add(scope)
         signature = inspect.signature(function)
         parameters = [p for p in signature.parameters.values() if p.name != "name"]
         n_positional = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)

@@ -1,13 +1,15 @@
 """One step of training as one call, and what happens to gradients between backward and update."""
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.modes import auto_forward, get_auto_forward
+from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.solvers.numbers import checked_number
 from nn_core.variable import Variable
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 #: A Variable of a static graph, or a function that builds a dynamic one.
 Loss: TypeAlias = Variable | Callable[..., Variable]
+
+
+#: Solvers that were told of a loss of several elements.
+_TOLD: Final[weakref.WeakSet["Solver"]] = weakref.WeakSet()
 
 
 class Scale(Protocol):
@@ -32,6 +38,14 @@ def follows_finiteness(loss_scale: Scale | None) -> bool:
     return bool(getattr(loss_scale, "follows_finiteness", False))
 
 
+def _warn_of_sum(solver: "Solver", loss: Variable) -> None:
+    """Log once for a solver that a loss of several elements is minimized as their sum."""
+    if solver not in _TOLD:
+        _TOLD.add(solver)
+        text = "%s.minimize: loss must have one element, got shape %s, of which the sum is minimized\n  hint: F.mean(loss)"
+        logger.warning(text, solver.name, loss.shape)
+
+
 def minimize(
     solver: "Solver",
     loss: Loss,
@@ -45,6 +59,8 @@ def minimize(
     if loss_scale is not None and not (hasattr(loss_scale, "scale") and callable(getattr(loss_scale, "step", None))):
         raise ArgumentError(f"minimize: loss_scale must be an nn_core.training.LossScale, got {described(loss_scale)}")
     computed = _computed(loss, batch)
+    if computed.size != 1:
+        _warn_of_sum(solver, computed)
     solver.zero_grad()
     computed.backward(1 if loss_scale is None else loss_scale.scale, clear_buffer=True)
     if loss_scale is not None and follows_finiteness(loss_scale):

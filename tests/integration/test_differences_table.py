@@ -124,6 +124,7 @@ TESTS = {
     "`need_grad = False` set": "tests/unit/solvers/test_frozen.py::test_a_frozen_parameter_is_left_alone_and_goes_on_later",
     "`save_parameters` and": "tests/unit/training/test_nothing.py::test_saving_nothing_names_the_module",
     "`Module.training`": "tests/unit/core/test_training_flag.py::test_what_does_not_follow_is_told_once",
+    "a loss of (N, 1) beside (N,)": "tests/unit/graph/test_likely_mistakes.py::test_a_loss_of_all_pairs_is_told_once",
     "a frozen parameter": "tests/unit/parametric_functions/test_freezing.py::test_frozen_parameters_stay_as_they_are",
     "a parameter whose gradient": "tests/unit/solvers/test_solver.py::test_zero_grad_and_parameters_without_gradient",
     "`update()` without": "tests/unit/solvers/test_frozen.py::test_freezing_everything_is_no_reason_for_a_warning",

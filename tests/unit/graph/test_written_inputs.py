@@ -26,7 +26,7 @@ import numpy as np
 from nn_core.ext import *
 PLUGIN_API, REQUIRES_CORE = 2, ">=0.1,<1"
 """
-#: What the forward computation does to its input: at once, and where it is negative only.
+#: Statements by which the forward computation writes its input: in each call, and where it is negative only.
 WRITES = {"always": "x *= 3", "sometimes": "x[x < 0] = 0", "in a view": "x.reshape(-1)[:] = 3", "never": "pass"}
 REFERENCE = """
 @kernel("careless.Bad")
