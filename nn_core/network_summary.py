@@ -9,7 +9,8 @@ from nn_core.core.members import found_in
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError
 from nn_core.graph.modes import auto_forward
-from nn_core.graph.node import Node, forward_order
+from nn_core.graph.node import Node
+from nn_core.graph.reshape import order_for_reader
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -142,7 +143,7 @@ def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_mod
     used = dict(named) if is_module else {}
     seen: set[Any] = set()  # each parameter counts where it is used first
     rows: list[Row] = []
-    for node in forward_order(roots):
+    for node in order_for_reader(roots):
         parameters = _parameters(node, known)
         fresh = {value.storage: value for value in parameters if value.storage not in seen}
         seen.update(fresh)

@@ -16,8 +16,17 @@ from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
 from nn_core.graph.lengths import move_origin
 from nn_core.graph.modes import RECOMPUTE
-from nn_core.graph.node import Node, Storage, Value, forward_order, invalidate, materialize_readers, require_no_circle
-from nn_core.graph.reshape import RESHAPED, change_leaf_shape
+from nn_core.graph.node import (
+    RESHAPED,
+    Node,
+    Storage,
+    Value,
+    forward_order,
+    invalidate,
+    materialize_readers,
+    require_no_circle,
+)
+from nn_core.graph.reshape import change_leaf_shape, order_for_reader
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import (
     FOREIGN,
@@ -31,6 +40,7 @@ from nn_core.messages.refusal import (
     require_fit,
 )
 from nn_core.spec.model import FunctionSpec
+from nn_core.typing import Shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -158,7 +168,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @property
     def data(self) -> NdArray:
         """The values, as an NdArray. Assigning an NdArray shares it."""
-        return self.storage.data
+        return self._fitted().data
 
     @data.setter
     def data(self, array: NdArray) -> None:
@@ -169,7 +179,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @property
     def grad(self) -> NdArray:
         """The gradient, as an NdArray. Assigning an NdArray shares it."""
-        return self.storage.grad
+        return self._fitted().grad
 
     @grad.setter
     def grad(self, array: NdArray) -> None:
@@ -180,16 +190,17 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @property
     def d(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        return self.storage.data.data
+        return self._fitted().data.data
 
     @d.setter
     def d(self, value: Any) -> None:
-        self.storage.data.data = value
+        self._fitted().data.data = value
 
     @property
     def g(self) -> np.ndarray[Any, Any]:
         """The gradient as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        grad, data = self.storage.grad, self.storage.data.synced
+        storage = self._fitted()
+        grad, data = storage.grad, storage.data.synced
         if data.lease is UNCOMPUTED and grad.synced.latest is None and grad.synced.pending_fill is None:
             raise GraphError(
                 f"Variable.g: the variable must be computed before its gradient is read, got the output of {self.parent!r}, "
@@ -199,7 +210,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
 
     @g.setter
     def g(self, value: Any) -> None:
-        self.storage.grad.data = value
+        self._fitted().grad.data = value
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -222,6 +233,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @property
     def parent(self) -> "Function | None":
         """The function that computes this variable; None for a leaf. Assigning None makes it one."""
+        self._shape_shown()  # a derivation may have another function for the present shapes, and any one other settings
         node = self.producer
         return None if node is None else node.as_function()
 
@@ -373,13 +385,13 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @door
     def visit(self, f: "Callable[[Function], object]") -> None:
         """Call `f` with every function that this variable depends on, in the order in which they run."""
-        for node in forward_order((self,)):
+        for node in order_for_reader((self,)):
             f(node.as_function())
 
     @door
     def visit_check(self, f: "Callable[[Function], object]") -> bool:
         """Like ``visit``, but stop and return True as soon as `f` returns something true."""
-        return any(f(node.as_function()) for node in forward_order((self,)))
+        return any(f(node.as_function()) for node in order_for_reader((self,)))
 
     # -- links -----------------------------------------------------------------------------------------------------
 
@@ -394,7 +406,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
 
     def _unlinked(self, need_grad: bool) -> "Variable":
         variable = _new(Variable)
-        Value.__init__(variable, self._storage or self.storage, need_grad)
+        Value.__init__(variable, self._fitted(), need_grad)
         variable.name = self.name
         variable._persistent = self._persistent
         return variable
@@ -446,9 +458,10 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     def reset_shape(self, shape: Iterable[int], force: bool = False) -> None:
         """Change the shape in place, for example to another batch size.
 
-        The shapes of the variables that depend on this one follow with the next ``forward()``; what was given relative
-        to a shape (-1, None, negative axes) is found again. Memory and compiled passes of the last few shapes are kept,
-        so that a graph may alternate between batch sizes.
+        The shapes of the variables that depend on this one follow as soon as they are read; their values, and those of
+        their gradients, are there after the next ``forward()``. What was given relative to a shape (-1, None, negative axes)
+        is found again. Memory and compiled passes of the last few shapes are kept, so that a graph may alternate between
+        batch sizes.
 
         Args:
             shape: the new shape.
@@ -458,12 +471,13 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
             ShapeError: when the number of elements differs and `force` is false.
         """
         target = checked_shape(shape)
-        if target == self.shape:
+        present = self._shape_shown()
+        if target == present:
             return
-        size = int(np.prod(target, dtype=np.int64))
-        if size != self.size and not force:
+        size, before = math.prod(target), math.prod(present)
+        if size != before and not force:
             raise ShapeError(
-                f"reset_shape: the new shape must have {self.size} elements, got {target}\n  hint: force=True drops the values"
+                f"reset_shape: the new shape must have {before} elements, got {target}\n  hint: force=True drops the values"
             )
         storage = self.storage
         for array in (storage.data, storage.made_grad):
@@ -526,10 +540,17 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
         spec = self._spec()
         storage = self._storage
         dtype = str(getattr(self.lazy_array, "dtype", "float32")) if storage is None else storage.data.synced.dtype
-        facts = [str(self.shape), dtype, f"need_grad={self.need_grad}"]
+        facts = [str(self._shape_shown()), dtype, f"need_grad={self.need_grad}"]
         if isinstance(self.name, str) and self.name:  # a program may have assigned anything
             facts.append(f"name={self.name!r}")
         return facts if spec is None else [*facts, f"from {spec.api}"]
+
+    def _shape_shown(self) -> Shape:
+        """The shape; where those of the leaves do not fit a function any more, the one before."""
+        try:
+            return self.plain_shape
+        except Exception:  # functions in Python may raise anything, and what shows a variable must not
+            return self.storage.data.shape
 
     def _values_on_host(self) -> np.ndarray[Any, Any] | None:
         if self._storage is not None:
@@ -545,13 +566,20 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
         return spec
 
     def _values(self) -> NdArray:
-        return self.storage.data
+        return self._fitted().data
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.storage.data.__dlpack__(**options)
+        return self._fitted().data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.storage.data.__dlpack_device__()
+        return self._fitted().data.__dlpack_device__()
+
+    def _fitted(self) -> Storage:
+        """Data and gradient in the shape that follows from the leaves: where it is another one, there are no values yet."""
+        node = self._producer
+        if node is not None and 0 <= node.fitted != RESHAPED.value:
+            Node.infer_shapes(self)
+        return self._storage or self.storage
 
 
 Node.value_class = Variable

@@ -68,6 +68,11 @@ class HasProducer(Protocol):
         """The function that computes it, or None."""
         ...
 
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the axes; who asks for them brings the settings of the function up to date."""
+        ...
+
 
 #: Called with a variable; return what there is to say about its graph, of which this package knows nothing.
 NOTES_ON_GRAPHS: Final[list[Callable[[object], Sequence[str]]]] = []
@@ -145,6 +150,7 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
     function = getattr(variable_or_name, "producer", None)
     if function is None:
         raise ArgumentError(f"explain: a variable must be computed by a function, got the leaf {variable_or_name!r}")
+    _ = variable_or_name.shape
     explanation = _explanation(function.spec, ctx, function)
     notes = [note for notes_on in NOTES_ON_GRAPHS for note in notes_on(variable_or_name)]
     return replace(explanation, notes=(*explanation.notes, *notes)) if notes else explanation

@@ -22,7 +22,7 @@ from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
 from nn_core.graph.infer import require_shapes
 from nn_core.graph.lengths import lengths_among, present_settings, present_shape
 from nn_core.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
-from nn_core.graph.node import Node, Setup, Storage, invalidate, require_no_circle
+from nn_core.graph.node import COMPUTED_AT_ONCE, Node, Setup, Storage, invalidate, require_no_circle
 from nn_core.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
@@ -131,7 +131,10 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
     node = Node(spec, call.args, inputs, storages, get_current_context(), not blocked and _any_needs_grad(inputs))
     node.setup = call
     results = _connected(node, call.n_visible, blocked, outputs or ())
-    if AUTO_FORWARD.get() or spec.has("dynamic_shape"):  # the shape of such a result follows from its values
+    at_once = AUTO_FORWARD.get()
+    if at_once:
+        node.fitted = COMPUTED_AT_ONCE
+    if at_once or spec.has("dynamic_shape"):  # the shape of such a result follows from its values
         run_node(node, call)
     elif not call.view:
         for storage in storages:
@@ -333,6 +336,7 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
     if outputs is not None:
         invalidate()
     if AUTO_FORWARD.get():
+        node.fitted = COMPUTED_AT_ONCE
         run_node(node)
     else:
         _expect_outputs(node)

@@ -14,9 +14,9 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope, get_current_context
 from nn_core.graph.lengths import PLAIN_SHAPES, Origin, origin_of, origins_of, renewed
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
-from nn_core.graph.node import Node, Value, invalidate
+from nn_core.graph.node import RESHAPED, Node, Value, invalidate
 from nn_core.graph.plans import MAX_SHAPES, Shapes
-from nn_core.graph.reshape import RESHAPED, change_shape
+from nn_core.graph.reshape import change_shape
 
 
 class _Ending(NamedTuple):

@@ -13,11 +13,11 @@ from nn_core.graph.hooks import Hook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
-from nn_core.graph.node import Node, Value, forward_order
+from nn_core.graph.node import RESHAPED, Node, Value, forward_order
 from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
-from nn_core.graph.reshape import RESHAPED, fit, note_shapes
+from nn_core.graph.reshape import fit, note_shapes
 from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.shared_layers import warn_of_shared_layers

@@ -11,7 +11,7 @@ them; until then a function costs one object.
 
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from nn_core.arrays.leases import RELEASED
@@ -52,6 +52,11 @@ class Storage:
     def grad(self, grad: NdArray) -> None:
         self.made_grad = grad
 
+
+#: How often an array of some graph has got another shape.
+RESHAPED: Final = Version()
+#: `Node.fitted` of a function that was computed as it was called: readers get the shapes for which it was.
+COMPUTED_AT_ONCE: Final = -1
 
 #: The walks through dynamic graphs (`nn_core.graph.trace.Trace`) that are still of use, by identity.
 TRACES: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
@@ -158,6 +163,7 @@ class Value:
             node = Node(call.spec, call.args, inputs, (Storage(data),), trace.context, trace_node.through)
             node.kernel = kernel
             node.setup = call
+            node.fitted = COMPUTED_AT_ONCE
             node.flags_version = trace.version
             node._outputs[0] = weakref.ref(self)
             self._producer = node
@@ -200,6 +206,9 @@ class Value:
         """Lengths of the axes of the data as plain numbers: what the engine reads."""
         trace_node = self.trace_node
         if trace_node is None:
+            node = self._producer
+            if node is not None and 0 <= node.fitted != RESHAPED.value:
+                Node.infer_shapes(self)
             return (self._storage or self.storage).data._shape
         shape: Shape = trace_node.call.output_shapes[0]
         return shape
@@ -213,7 +222,7 @@ class Value:
         storage = self._storage
         if storage is None:
             return self.plain_shape
-        shape = storage.data._shape
+        shape = self.plain_shape
         return shape if AUTO_FORWARD.get() or PLAIN_SHAPES.get() else lengths_of(self, shape)
 
     @property
@@ -284,6 +293,8 @@ class Node:
     value_class: ClassVar[type[Value]] = Value
     #: what programs get for a node; the class Function puts itself here
     function_class: "ClassVar[type[Function]]"
+    #: infers the shapes of everything that a value depends on, for a reader; `nn_core.graph.reshape` puts itself here
+    infer_shapes: "ClassVar[Callable[[Value], object]]"
 
     __slots__ = (
         "__weakref__",
@@ -292,6 +303,7 @@ class Node:
         "args",
         "context",
         "derivation",
+        "fitted",
         "flags_version",
         "inputs",
         "kernel",
@@ -325,6 +337,8 @@ class Node:
         self.setup: Any = None
         #: a `nn_core.graph.derive.Derivation` whose result this function gives
         self.derivation: Any = None
+        #: the value of RESHAPED for which the shapes of the outputs are right, or COMPUTED_AT_ONCE
+        self.fitted = RESHAPED.value
         self._need_grad = need_grad
         self.flags_version = FLAGS_VERSION.value
         reference = weakref.ref(self)
@@ -468,8 +482,12 @@ def require_no_circle(function: str, inputs: Iterable[Value | None], storages: I
             )
 
 
-def forward_order(roots: Iterable[Value], done: set[Node] | None = None) -> list[Node]:
-    """All nodes that `roots` depend on, each after the nodes that compute its inputs; those in `done` are left out.
+def forward_order(
+    roots: Iterable[Value], done: set[Node] | None = None, fitted: int | None = None
+) -> list[Node]:
+    """All nodes that `roots` depend on, each after the nodes that compute its inputs.
+
+    Those in `done` are left out, and those whose shapes are right for the version `fitted`, each with all before it.
 
     Depth first, inputs in their order, which keeps few values alive at a time. Iterative: depth costs no stack.
     """
@@ -484,7 +502,7 @@ def forward_order(roots: Iterable[Value], done: set[Node] | None = None) -> list
             node, inputs = stack[-1]
             for value in inputs:
                 producer = None if value is None else value.producer
-                if producer is not None and producer not in done:
+                if producer is not None and producer not in done and producer.fitted != fitted:
                     done.add(producer)
                     stack.append((producer, iter(producer.inputs)))
                     break

@@ -15,7 +15,7 @@ class Plans(dict[Any, Any]):
     """The plans of a variable for the shapes that the leaves of its graph have.
 
     Attributes:
-        fitted: The value of `nn_core.graph.reshape.RESHAPED` for which the shapes of the graph were looked at.
+        fitted: The value of `nn_core.graph.node.RESHAPED` for which the shapes of the graph were looked at.
         shapes: The shapes of the leaves; None until something was compiled.
         turn: Held by the thread that runs a pass; the same for all shapes.
     """

@@ -1,32 +1,35 @@
 """Leaves that change their shape: the shapes of the graph are inferred anew, and earlier arrays and plans come back.
 
-Functions keep the shapes of the inputs they were set up for. When a leaf has changed, the next forward pass goes through
-the graph once, sets up the functions whose inputs differ, and gives the arrays of their outputs another shape in place,
-so that whoever holds an array sees it. Arrays and plans of the last few shapes are kept: a graph that alternates between
-batch sizes finds for each of them the memory that its plans are bound to, and compiles nothing.
+Functions keep the shapes of the inputs they were set up for. When a leaf has changed, the next forward pass, or whoever
+reads a shape or values before it, goes through the graph once, sets up the functions whose inputs differ, and gives the
+arrays of their outputs another shape in place, so that whoever holds an array sees it. Arrays and plans of the last few
+shapes are kept: a graph that alternates between batch sizes finds for each of them the memory that its plans are bound to,
+and compiles nothing.
 """
 
+import threading
 from collections.abc import Callable, Container, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, SyncedArray, Version
+from nn_core.arrays.synced import HOST, SyncedArray
 from nn_core.errors import ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.lengths import ShapeOf, present_settings, present_shape
-from nn_core.graph.node import Node, Setup, Storage, Value, forward_order, invalidate
+from nn_core.graph.node import COMPUTED_AT_ONCE, RESHAPED, Node, Setup, Storage, Value, forward_order, invalidate
 from nn_core.graph.plan import plans_of
 from nn_core.graph.plans import MAX_SHAPES
 from nn_core.graph.python_function import WRAPPERS
 from nn_core.graph.run import fetch, run
 from nn_core.graph.sources import leaf_shapes, with_sources
+from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
 
-#: How often an array of some graph has got another shape.
-RESHAPED: Final = Version()
+#: One thread at a time infers shapes: readers of a graph may be several.
+_FITTING: Final = fork_safe(threading.RLock())
 
 
 def fit(roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[Value]], object]) -> list[Node]:
@@ -44,18 +47,59 @@ def fit(roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[V
         ShapeError: when the shapes do not fit a function any more. The graph is as before, and works again as soon as
             the shapes do.
     """
-    derivations = [node.derivation for node in with_sources(order) if node.derivation is not None]
-    fitted: set[Node] = set()
-    for derivation in derivations:  # in order, so that the sources of each are there
-        _infer(with_sources(forward_order(derivation.sources, fitted)), compute)
-        derivation.follow()
-    if derivations:
-        order = forward_order(roots)
-    _infer(with_sources(order), compute)
+    with _FITTING:
+        order = _fitted(roots, order, compute)
     shapes = leaf_shapes(order)
     for root in roots:
         root.plans = plans_of(root).of_shapes(shapes)
         root.plans.fitted = RESHAPED.value
+    return order
+
+
+def infer_for_reader(value: Value) -> None:
+    """Infer the shapes of what a value depends on, where a leaf has got another one since: somebody is about to read them.
+
+    Nothing is computed: where a shape follows from values, it stays what the last pass has made it until the next one.
+
+    Raises:
+        ShapeError: when the shapes do not fit a function any more; the graph is as before.
+    """
+    with _FITTING:
+        _fitted((value,), forward_order((value,), fitted=RESHAPED.value), None)
+
+
+Node.infer_shapes = infer_for_reader
+
+
+def order_for_reader(roots: Sequence[Value]) -> list[Node]:
+    """The functions that `roots` depend on, in order, with the shapes and settings that follow from the leaves as they are.
+
+    Raises:
+        ShapeError: when the shapes do not fit a function any more.
+    """
+    for root in roots:
+        _ = root.shape  # whoever reads it, infers it
+    return forward_order(roots)
+
+
+def _fitted(
+    roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[Value]], object] | None
+) -> list[Node]:
+    """Infer the shapes of functions and of the parts of a graph that are built for shapes; returns the functions in order."""
+    derivations = [node.derivation for node in with_sources(order) if node.derivation is not None]
+    done: set[Node] = set()
+    known = True
+    for derivation in derivations:  # in order, so that the sources of each are there
+        known = known and _infer(with_sources(forward_order(derivation.sources, done)), compute)
+        if known:
+            derivation.follow()
+    if derivations:
+        order = forward_order(roots)
+    if known and _infer(with_sources(order), compute):
+        version = RESHAPED.value
+        for node in order:
+            if node.fitted != COMPUTED_AT_ONCE:
+                node.fitted = version
     return order
 
 
@@ -75,7 +119,8 @@ class _Change(NamedTuple):
     view: bool
 
 
-def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) -> None:
+def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object] | None) -> bool:
+    """Set functions up for the shapes of their inputs; False where that takes values, and nothing is to be computed."""
     # first all shapes are inferred, then all are written: where a function refuses, the graph stays as it was
     changes: list[_Change] = []
     shapes: dict[Storage, Shape] = {}
@@ -87,9 +132,12 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) 
         given = tuple([None if value is None else shape_of(value) for value in node.inputs])
         same = given == node.setup.shapes and not _lost_its_source(node, shapes)
         if same and not has_other_lengths(node, shape_of):
-            _require_outputs(node)
+            if compute is not None:  # readers see what was done by hand; a pass refuses it
+                _require_outputs(node)
             continue
         if node.spec.has("dynamic_shape"):
+            if compute is None:
+                return False
             _carry_out(changes)
             changes.clear()
             shapes.clear()
@@ -105,6 +153,7 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object]) 
         changes.append(_Change(node, setup, _is_shared(node)))
         shapes.update(zip(node.storages, setup.output_shapes, strict=True))
     _carry_out(changes)
+    return True
 
 
 def has_other_lengths(node: Node, shape_of: ShapeOf) -> bool:
@@ -290,4 +339,4 @@ def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
         array.rest_on(source.synced, shape)
 
 
-__all__ = ["RESHAPED", "change_leaf_shape", "fit", "has_other_lengths", "note_shapes"]
+__all__ = ["change_leaf_shape", "fit", "has_other_lengths", "infer_for_reader", "note_shapes", "order_for_reader"]

@@ -7,6 +7,7 @@ from tests.integration.named_tests import ROOT, require_test
 HERE = "tests/integration/test_differences.py"
 INTERFACE = "tests/unit/graph/test_function_interface.py"
 RESHAPE = "tests/unit/graph/test_reshape.py"
+READ = "tests/properties/test_shapes_that_are_read.py"
 PLANS = "tests/unit/graph/test_plans.py"
 PASSES = "tests/unit/graph/test_passes.py"
 MEMBERS = "tests/unit/test_module_members.py"
@@ -54,6 +55,8 @@ TESTS = {
     "reading a value whose memory": f"{HERE}::test_reading_a_cleared_value_is_an_error",
     "`backward()` after `forward(clear_buffer=True)`": f"{HERE}::test_backward_needs_what_inference_cleared",
     "reading the value or the gradient": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
+    "`.shape` behind a leaf": f"{READ}::test_readers",
+    "reading a value that was computed": f"{READ}::test_values_of_another_shape_are_refused_until_they_are_computed",
     "`backward()` without": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "a Variable that was not computed": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "the truth value": f"{HERE}::test_comparisons_are_no_truth_values",

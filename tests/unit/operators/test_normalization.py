@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import SHAPE_RULES
 from nn_core.spec.builtin import SPECS
@@ -408,3 +410,32 @@ def test_functions_that_may_be_computed_again_do_not_read_what_they_rewrite(spec
         again = run(spec.name, *updated(spec, arrays, first[n_outputs:]), **entry.args)
         for one, other in zip(first[:n_outputs], again, strict=False):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["float", "half", "bfloat16"])
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("fused", [False, True])
+def test_gradients_after_the_input_was_replaced_take_the_statistics_of_the_forward_pass(
+    backend: str, dtype: str, fused: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    before, after, dy = (rng.normal(size=(6, 3, 4)) * scale + shift for scale, shift in ((1, 0), (3, 2), (1, 0)))
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    with nn.context_scope(nn.Context([f"{backend}:{dtype}"])):
+        x = nn.Variable.from_numpy_array(before, need_grad=True)
+        beta, gamma, mean, variance = (nn.Variable.from_numpy_array(np.full((1, 3, 1), v)) for v in (9.0, 1.5, 0.0, 1.0))
+        gamma.need_grad = True
+        normalized = (F.fused_batch_normalization if fused else F.batch_normalization)(x, beta, gamma, mean, variance)
+        y = F.sum(normalized * nn.Variable.from_numpy_array(dy))
+    y.forward(clear_no_need_grad=True)
+    x.d = after
+    for leaf in (x, gamma):
+        leaf.grad.zero()
+    y.backward()
+    rate = 1 / np.sqrt(before.var((0, 2), keepdims=True) + 1e-5)
+    z = (after - before.mean((0, 2), keepdims=True)) * rate
+    dx = 1.5 * rate * (dy - dy.mean((0, 2), keepdims=True) - z * (dy * z).mean((0, 2), keepdims=True))
+    tolerance = {"float": 1e-5, "half": 4e-3, "bfloat16": 3e-2}[dtype]
+    np.testing.assert_allclose(x.g.astype(float), dx, atol=tolerance * np.abs(dx).max(), rtol=tolerance)
+    np.testing.assert_allclose(gamma.g.ravel().astype(float), (dy * z).sum((0, 2)), atol=4 * tolerance, rtol=4 * tolerance)
