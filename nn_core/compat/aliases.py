@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, TracebackType
 
 import nn_core
-from nn_core.compat.substitutes import RENAMED, substitute
+from nn_core.compat.substitutes import ATTRIBUTES, RENAMED, substitute
 from nn_core.errors import BackendNotFoundError, NNCoreError
 from nn_core.ext_utils import import_extension_module
 
@@ -34,6 +34,8 @@ def install() -> None:
         return
     _refuse_a_second_nnabla()
     sys.meta_path.insert(0, _Aliases())
+    for name in ATTRIBUTES:
+        setattr(nn_core, name, import_module(RENAMED[f"{_CORE}.{name}"]))
     sys.excepthook = _with_advice(sys.excepthook)
 
 
@@ -61,7 +63,7 @@ class _Aliases(MetaPathFinder):
         package = fullname.partition(".")[0]
         if package == _CORE:
             module = _core_module(fullname)
-            _share_loaded_modules()
+            _share_loaded_modules(fullname)
         elif package == _EXTENSIONS:
             module = _extension_module(fullname)
         else:
@@ -128,16 +130,18 @@ def _extensions() -> ModuleType:
     return module
 
 
-def _share_loaded_modules() -> None:
+def _share_loaded_modules(being_imported: str) -> None:
     """Give the modules that are loaded their second name at once.
 
     The import system binds a module that it loads to its name in the parent. For ``nnabla.grad`` this would put the
-    module in the place of the function ``nn_core.grad``; what is in ``sys.modules`` is not bound again.
+    module in the place of the function ``nn_core.grad``; what is in ``sys.modules`` is not bound again. The module that
+    is being imported is left out: where the import system finds it there, it loads it once more by its own spec.
     """
     prefix = nn_core.__name__ + "."
     for name, module in list(sys.modules.items()):
-        if name.startswith(prefix):
-            sys.modules.setdefault(_CORE + name.removeprefix(nn_core.__name__), module)
+        alias = _CORE + name.removeprefix(nn_core.__name__)
+        if name.startswith(prefix) and alias != being_imported:
+            sys.modules.setdefault(alias, module)
 
 
 def _with_advice(

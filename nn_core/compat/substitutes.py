@@ -8,7 +8,16 @@ RENAMED = {
     "nnabla._init": "nn_core.host",
     "nnabla._nd_array": "nn_core.arrays.ndarray",
     "nnabla._variable": "nn_core.variable",
+    "nnabla.config": "nn_core.compat.config",
+    "nnabla.contrib": "nn_core.compat.contrib",
+    "nnabla.contrib.context": "nn_core.compat.contrib.context",
+    "nnabla.experimental.parametric_function_classes": "nn_core.compat.parametric_function_classes",
+    "nnabla.graph_def": "nn_core.core.graph_def",
+    "nnabla.lms": "nn_core.compat.lms",
 }
+
+#: Modules that NNabla's programs find as attributes of the package.
+ATTRIBUTES = ("_array", "_computation_graph", "_indexing", "_init", "_nd_array", "_variable", "config", "graph_def")
 
 _NETWORKS = "nn_core.utils.save, utils.load and utils.nnp_graph read and write networks; pip install nn-ext-nnp"
 _NO_QUANTIZATION = "quantization-aware training is not part of this version; F.quantize_linear simulates it"
@@ -17,13 +26,11 @@ _NO_QUANTIZATION = "quantization-aware training is not part of this version; F.q
 SUBSTITUTES = {
     "nnabla.ProtoVariable": _NETWORKS,
     "nnabla.autolog": "nn_core.monitor writes losses and images to files",
-    "nnabla.config": "the settings of nn_core are environment variables, shown by the command nn-core info",
     "nnabla.core.graph_optimizer": _NETWORKS,
     "nnabla.core.variable_batch_size": _NETWORKS,
     "nnabla.dtypes": "the dtypes of NumPy",
     "nnabla.experimental.tb_graph_writer": "nn_ext_tensorboard.TensorBoard(graph=loss); pip install nn-ext-tensorboard",
     "nnabla.grad.Grad": "the function nn_core.grad",
-    "nnabla.lms": "values larger than the memory of a device are not moved to the host; nn_core.recompute() saves memory",
     "nnabla.mlflow_save_load_model": _NETWORKS,
     "nnabla.utils.cli": "`nn-core run nnabla_cli` takes its commands and options; pip install nn-ext-nnp",
     "nnabla.utils.converter": _NETWORKS,

@@ -57,6 +57,7 @@ from nn_core.parametric_functions.recurrent import gru as gru
 from nn_core.parametric_functions.recurrent import lstm as lstm
 from nn_core.parametric_functions.recurrent import lstm_cell as lstm_cell
 from nn_core.parametric_functions.recurrent import rnn as rnn
+from nn_core.parametric_functions.scope import get_parameter_or_create as get_parameter_or_create
 from nn_core.parametric_functions.scope import parametric_function_api as parametric_function_api
 from nn_core.parametric_functions.weights import spectral_norm as spectral_norm
 from nn_core.parametric_functions.weights import weight_normalization as weight_normalization

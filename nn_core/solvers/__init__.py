@@ -29,6 +29,7 @@ from nn_core.solvers.momentum import Momentum as Momentum
 from nn_core.solvers.momentum import Nesterov as Nesterov
 from nn_core.solvers.momentum import Sgd as Sgd
 from nn_core.solvers.momentum import SgdW as SgdW
+from nn_core.solvers.states import SolverState as SolverState
 
 __all__ = [
     "AMSGRAD",
@@ -49,6 +50,7 @@ __all__ = [
     "RMSpropGraves",
     "Sgd",
     "SgdW",
+    "SolverState",
 ]
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist

@@ -3,7 +3,16 @@
 from nn_core.ext import set_num_threads as set_num_threads
 from nn_ext_cpu.plugin import context as context
 
-__all__ = ["clear_memory_cache", "context", "set_num_threads"]
+__all__ = [
+    "array_classes",
+    "clear_memory_cache",
+    "context",
+    "device_synchronize",
+    "get_device_count",
+    "get_devices",
+    "set_num_threads",
+    "synchronize",
+]
 
 
 def clear_memory_cache() -> None:
@@ -11,3 +20,26 @@ def clear_memory_cache() -> None:
     from nn_ext_cpu import _native  # loading the library is left to the first use
 
     _native.clear_memory_cache()
+
+
+def array_classes() -> list[str]:
+    """Names of the kinds of arrays, the preferred one first."""
+    return ["CpuCachedArray", "CpuArray"]
+
+
+def get_device_count() -> int:
+    """Number of devices: the host is one."""
+    return 1
+
+
+def get_devices() -> list[str]:
+    """The ``device_id`` of each device."""
+    return ["0"]
+
+
+def device_synchronize(device: str | int = "0") -> None:
+    """Return at once: functions on the host have computed when they return."""
+
+
+def synchronize(**kw: object) -> None:
+    """Return at once, as `device_synchronize` does; the arguments are those of a context."""

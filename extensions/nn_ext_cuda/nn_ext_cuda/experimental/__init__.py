@@ -1,0 +1,1 @@
+"""Modules that NNabla's package has under this name."""
