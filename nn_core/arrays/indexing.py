@@ -10,8 +10,9 @@ the variable before keep the old values. Assigning to an NdArray changes it at o
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.apply import apply, operator
 from nn_core.graph.derive import Derivation, follows_shapes, kept
 from nn_core.graph.imperative import array_of, as_one_kind
-from nn_core.graph.lengths import KINDS, Length, move_origin, origins_of, present_shape, renewed, settled
+from nn_core.graph.lengths import KINDS, Length, Ratio, move_origin, origins_of, present_shape, renewed, settled
 from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.graph.node import Node, invalidate
 from nn_core.messages.refusal import described, door
@@ -33,22 +34,33 @@ from nn_core.variable import Variable
 _SLICE = spec_of_api("slice")
 #: Types of what cuts an array or adds an axis.
 _CUTS: Final = frozenset((int, Length, slice, type(None), type(Ellipsis)))
+#: Settings of a slice, shape of the result, places of its axes; see `_cut_anew`.
+_Cut: TypeAlias = tuple[Mapping[str, Any] | None, Shape, tuple[int | None, ...] | None]
 
 
-@follows_shapes
 def getitem(self: Any, key: Any) -> Any:
     """The elements that `key` picks: a Variable of the graph, or, of an NdArray or by one, a new NdArray."""
     parts = key if isinstance(key, tuple) else (key,)
     if _CUTS.issuperset(map(type, parts)):  # most keys
         return _cut(self, parts)
-    if any(isinstance(part, (Variable, NdArray)) for part in parts):
-        return _pick_by_data(self, parts)
     if any(isinstance(part, FLOATS) for part in parts):
         key = parts = tuple(map(_whole_part, parts))
-    if all(
-        part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice)) for part in parts
-    ) and not any(isinstance(part, (bool, np.bool_)) for part in parts):
+    if all(map(_is_cut, parts)):
         return _cut(self, parts)
+    return _picked(self, key, parts)
+
+
+def _is_cut(part: Any) -> bool:
+    if part is None or part is Ellipsis:
+        return True
+    return isinstance(part, (int, np.integer, slice)) and not isinstance(part, (bool, np.bool_))
+
+
+@follows_shapes
+def _picked(self: Any, key: Any, parts: tuple[Any, ...]) -> Any:
+    """Elements that arrays pick."""
+    if any(isinstance(part, (Variable, NdArray)) for part in parts):
+        return _pick_by_data(self, parts)
     places = _places(self, key)
     flat = _flattened(self)
     return operator("gather")(flat, _index(self, places), axis=0)
@@ -113,33 +125,53 @@ def _cut(x: Any, parts: tuple[Any, ...]) -> Any:
             key += (slice, part.start, part.stop, part.step)
         else:
             key.append(part)
-    at_once = isinstance(x, NdArray) or AUTO_FORWARD.get()
-    old = x.shape if at_once else x.plain_shape
-    if not KINDS.isdisjoint(map(type, key)):
-        key = list(map(_whole_end, settled(key, present_shape) if at_once else key))
-        settings, shape, places = _cut_of.__wrapped__(old, *key)  # a cache would keep a variable, and mix it with others
-    else:
-        try:
-            settings, shape, places = _cut_of(old, *key)
-        except TypeError:  # an end has no hash either, or is no integer
-            settings, shape, places = _cut_of.__wrapped__(old, *map(_whole_end, key))
+    old = x.shape
+    follows = bool(old) and type(old[0]) is Length
+    try:
+        settings, shape, places = _cut_of(x.plain_shape if follows else old, *key)
+    except TypeError:  # an end has no hash, is no number at all, or is a length
+        return _cut_by_lengths(x, tuple(key))
     if settings is not None:
         x = apply(_SLICE, (x,), settings)
-    elif old == shape:
+        if places is None or (x.shape == shape and not follows):
+            return x
+    return _arranged(x, shape, places, follows)
+
+
+@follows_shapes  # where a slice ends may depend on the sign of a length
+def _cut_by_lengths(x: Any, key: tuple[Any, ...]) -> Any:
+    old = x.shape
+    follows = bool(old) and type(old[0]) is Length
+    ends = map(_whole_end, key if follows else settled(key, present_shape))
+    settings, shape, places = _cut_anew(settled(old, present_shape), tuple(ends))
+    if settings is not None:
+        x = apply(_SLICE, (x,), settings)
+    return x if settings is not None and places is None else _arranged(x, shape, places, follows)
+
+
+def _arranged(x: Any, shape: Shape, places: tuple[int | None, ...] | None, follows: bool) -> Any:
+    """Give a cut the axes that the index asks for; `places` as `_cut_anew` returns them."""
+    if places is None:
         return operator("identity")(x)
-    lengths = x.shape
-    if lengths == shape:
-        return x
-    return operator("reshape")(x, shape=shape if at_once else tuple([1 if n is None else lengths[n] for n in places]))
+    if follows:
+        lengths = x.shape
+        shape = tuple([1 if place is None else lengths[place] for place in places])
+    return operator("reshape")(x, shape=shape)
 
 
 @functools.lru_cache(maxsize=4096, typed=True)  # 1.0 must not be taken for 1
-def _cut_of(old: Shape, *key: Any) -> tuple[Mapping[str, Any] | None, Shape, tuple[int | None, ...]]:
+def _cut_of(old: Shape, *key: Any) -> _Cut:
+    if not KINDS.isdisjoint(map(type, key)):
+        raise TypeError("a cache must not keep the variables of lengths, nor take one for another that is equal")
+    return _cut_anew(old, key)
+
+
+def _cut_anew(old: Shape, key: Sequence[Any]) -> _Cut:
     """How to cut an array of shape `old`.
 
     Returns:
         The settings of the slice, None where all of it is taken; the shape of the result; and for each of its axes which one
-        of the slice it is, None for a new one.
+        of the slice it is, None for a new one; None instead of the places if they are all axes in order.
     """
     parts = _without_ellipsis(len(old), tuple(_parts_of(key)))
     bounds: list[tuple[int, int, int]] = []
@@ -157,9 +189,13 @@ def _cut_of(old: Shape, *key: Any) -> tuple[Mapping[str, Any] | None, Shape, tup
             places.append(len(bounds))
         bounds.append(bounds_of(cut))
     if all(part is None or part == slice(None) for part in parts):
-        return None, tuple(shape), tuple(places)
+        return None, tuple(shape), _moved(places, len(old))
     start, stop, step = zip(*bounds, strict=True)
-    return {"start": start, "stop": stop, "step": step}, tuple(shape), tuple(places)
+    return {"start": start, "stop": stop, "step": step}, tuple(shape), _moved(places, len(old))
+
+
+def _moved(places: Sequence[int | None], ndim: int) -> tuple[int | None, ...] | None:
+    return None if list(places) == list(range(ndim)) else tuple(places)
 
 
 def _parts_of(key: Iterable[Any]) -> Iterator[Any]:
@@ -182,7 +218,10 @@ def _whole_part(part: Any) -> Any:
 def _whole_end(end: Any) -> Any:
     """An end of a slice as an int; None, and what is no number, as it is."""
     try:
-        return whole(end) if isinstance(end, (*FLOATS, np.ndarray)) else end
+        if not isinstance(end, (*FLOATS, np.ndarray)):
+            return end
+        number = whole(end)
+        return math.trunc(end) if type(end) is Ratio else number  # which follows the shape as well
     except TypeError as error:
         raise ArgumentError(f"an end of a slice must be a whole number, got {end!r}{fraction_hint(end)}") from error
 

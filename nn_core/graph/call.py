@@ -4,7 +4,6 @@ The only cache of this kind. What is found by it stays true until `forget`: plug
 optimization was switched.
 """
 
-import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -98,14 +97,20 @@ class ResolvedCall:
 
     def given_as(self, given: Mapping[str, Any]) -> "ResolvedCall":
         """The same call for somebody who has given the settings in other words; it shares the kernels."""
-        other = copy.copy(self)
+        other = self._copied()
         other.given = given
         return other
 
     def with_lengths(self, lengths: Mapping[str, Any]) -> "ResolvedCall":
         """The same call with settings that follow from the shapes of variables; it shares the kernels."""
-        other = copy.copy(self)
+        other = self._copied()
         other.lengths, other.origins = lengths, origins_of(lengths)
+        return other
+
+    def _copied(self) -> "ResolvedCall":
+        other: ResolvedCall = object.__new__(ResolvedCall)
+        for name in ResolvedCall.__slots__:  # a fifth of the time of `copy.copy`
+            setattr(other, name, getattr(self, name))
         return other
 
     @property

@@ -37,24 +37,37 @@ class Origin:
         self.value = value
 
 
-#: The origins that are in use, by the identity of their variables.
-_ORIGINS: Final[weakref.WeakValueDictionary[int, Origin]] = weakref.WeakValueDictionary()
+#: The origins that are in use, by the identity of their variables. No dictionary of `weakref`, whose truth takes a call: most
+#: calls of functions find none here, and so look for no length among their settings.
+_ORIGINS: Final[dict[int, "weakref.ref[Origin]"]] = {}
 
 
 def origin_of(value: Any) -> Origin:
     """The origin of what is read from a variable; one for each variable."""
-    origin = _ORIGINS.get(id(value))
+    reference = _ORIGINS.get(id(value))
+    origin = None if reference is None else reference()
     if origin is None:
-        origin = _ORIGINS[id(value)] = Origin(value)
+        origin = Origin(value)
+        _enter(id(value), origin)
     return origin
+
+
+def _enter(key: int, origin: Origin) -> None:
+    def drop(reference: "weakref.ref[Origin]") -> None:
+        if _ORIGINS.get(key) is reference:  # else another variable has got the identity
+            del _ORIGINS[key]
+
+    _ORIGINS[key] = weakref.ref(origin, drop)
 
 
 def move_origin(value: Any, other: Any) -> None:
     """Let what was read from `value` belong to `other`, which takes its place in the graph."""
-    origin = _ORIGINS.pop(id(value), None)
+    reference = _ORIGINS.pop(id(value), None)
+    origin = None if reference is None else reference()
     if origin is not None:
         origin.value = other
-        _ORIGINS.setdefault(id(other), origin)
+        if id(other) not in _ORIGINS:
+            _enter(id(other), origin)
 
 
 class _Derived:
@@ -208,6 +221,8 @@ def lengths_of(value: Any, shape: Shape) -> Shape:
 def lengths_among(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings of a call that are lengths or ratios, or sequences with some."""
     found: dict[str, Any] = {}
+    if not _ORIGINS:  # there is no length at all
+        return found
     for name, value in settings.items():
         kind = type(value)
         if kind in KINDS:
@@ -230,7 +245,7 @@ def present_settings(function: str, settings: Mapping[str, Any], shape_of: Shape
 
 
 def origins_of(value: Any) -> tuple[Origin, ...]:
-    """Where the lengths in `value` were read: a number, or tuples, lists, mappings and slices of some."""
+    """Origins of the lengths in `value`: a number, or tuples, lists, mappings and slices of some."""
     origins: dict[Origin, None] = {}
     seen: set[int] = set()
     stack = [value]
@@ -250,6 +265,8 @@ def origins_of(value: Any) -> tuple[Origin, ...]:
 def settled(value: Any, shape_of: ShapeOf) -> Any:
     """`value` with the present numbers in place of lengths and ratios, also in tuples, lists, mappings and slices."""
     kind = type(value)
+    if kind is Length and value.operation is None:
+        return _axis_of(shape_of(value.origin.value), value.axis)
     if kind in KINDS:
         return _evaluated(value, shape_of)
     if kind is tuple or kind is list:

@@ -220,9 +220,10 @@ class Value:
         In a static graph each is an int that remembers where it was read: see `nn_core.graph.lengths`.
         """
         storage = self._storage
-        if storage is None:
-            return self.plain_shape
-        shape = self.plain_shape
+        if storage is None:  # a lazy value, of a dynamic graph
+            trace_node = self.trace_node
+            return self.plain_shape if trace_node is None else trace_node.call.output_shapes[0]
+        shape = storage.data._shape if self._producer is None else self.plain_shape
         return shape if AUTO_FORWARD.get() or PLAIN_SHAPES.get() else lengths_of(self, shape)
 
     @property

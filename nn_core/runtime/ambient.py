@@ -45,8 +45,8 @@ class Ambient(Generic[T]):
     __slots__ = ("_var", "get", "replace", "restore", "variables")
 
     def __init__(self, name: str, default: T) -> None:
-        self._var: ContextVar[T] = ContextVar(name)
-        self.get: Callable[[], T] = partial(self._var.get, default)
+        self._var: ContextVar[T] = ContextVar(name, default=default)
+        self.get: Callable[[], T] = self._var.get
         opening: ContextVar[_Opening | None] = ContextVar(f"{name} opening", default=None)
         self.variables: tuple[ContextVar[Any], ...] = (opening, self._var)
         self.replace: Callable[[T], Any] = self._var.set

@@ -37,6 +37,7 @@ USES = {
     "getitem, middle": lambda x: x[x.shape[0] // 2],
     "getitem, last": lambda x: x[x.shape[0] - 1 :, None, : x.shape[1] - 1],
     "getitem, list": lambda x: x[[0, x.shape[0] - 1]],
+    "getitem, half": lambda x: x[:, : x.shape[1] / 2],
     "setitem": lambda x: _assigned(F.identity(x)),
     "arange": lambda x: x * F.reshape(F.arange(0, x.shape[0]), (-1, 1)),
     "linspace": lambda x: x * F.reshape(F.linspace(0, 1, x.shape[0]), (-1, 1)),
