@@ -19,6 +19,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import GRAPH_VERSION, Version
 from nn_core.context import Context
 from nn_core.errors import GraphError
+from nn_core.graph.consumers import Consumers
 from nn_core.graph.lengths import PLAIN_SHAPES, lengths_of
 from nn_core.graph.modes import AUTO_FORWARD
 from nn_core.messages.refusal import checked_flag
@@ -62,31 +63,6 @@ COMPUTED_AT_ONCE: Final = -1
 TRACES: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 #: Threads may share a graph; each node of it is made once. A signal handler or a finalizer may ask for one meanwhile.
 _MATERIALIZING: Final = fork_safe(threading.RLock())
-
-
-class Consumers:
-    """The nodes that read a value, held weakly."""
-
-    __slots__ = ("_limit", "_references")
-
-    #: so many are kept without looking whether they are still there
-    MIN_LIMIT = 8
-
-    def __init__(self) -> None:
-        self._references: list[weakref.ref[Node]] = []
-        self._limit = self.MIN_LIMIT
-
-    def add(self, reference: "weakref.ref[Node]") -> None:
-        """Note one more; in the long run, dropping those that are gone costs a constant time for each."""
-        self._references.append(reference)
-        if len(self._references) > self._limit:
-            self._references = [reference for reference in self._references if reference() is not None]
-            self._limit = max(2 * len(self._references), self.MIN_LIMIT)
-
-    def living(self) -> "list[Node]":
-        """Those that are still there, each once."""
-        found = dict.fromkeys(reference() for reference in self._references)
-        return [node for node in found if node is not None]
 
 
 class Value:
