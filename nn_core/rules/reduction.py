@@ -94,7 +94,7 @@ def max_(F: Any, g: GradientCall) -> Any:
     if g.only_index:
         return None
     y, dy = (_spread(F, value, g.x.shape, g.axes) for value in (g.y, g.grad))
-    return chosen(F, _in_rows(F, F.equal(g.x, y) + F.isnan(g.x), g.axes, _first), dy)
+    return chosen(F, _in_rows(F, F.equal(g.x, y) + F.isnan(g.x) * F.isnan(y), g.axes, _first), dy)
 
 
 def _first(F: Any, mask: Any, axis: int) -> Any:

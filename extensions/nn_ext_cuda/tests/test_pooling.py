@@ -13,15 +13,16 @@ def channels_last(desc):
 
 
 def gradient(x, dy, kernel, stride, pad):
-    """By definition: dy goes to the first maximum of its window, and nowhere if that is in the padding."""
+    """By definition: dy goes to the first maximum of its window, never to the padding."""
     edges = ((0, 0), (0, 0), *((p, p + k) for p, k in zip(pad, kernel, strict=True)))
-    padded = np.pad(x.astype("float64"), edges, constant_values=-np.inf)
+    ranks = np.where(np.isnan(x), 1e9, np.where(np.isneginf(x), -1e9, x.astype("float64")))  # a NaN counts as the largest
+    padded = np.pad(ranks, edges, constant_values=-np.inf)
     dx = np.zeros_like(padded)
     for place in np.ndindex(dy.shape):
         corner = [index * step for index, step in zip(place[2:], stride, strict=True)]
         window = (*place[:2], *(slice(start, start + size) for start, size in zip(corner, kernel, strict=True)))
         values = padded[window]
-        first = np.unravel_index(values.argmax(), values.shape)  # a NaN counts as the largest
+        first = np.unravel_index(values.argmax(), values.shape)
         dx[window][first] += dy[place]
     inside = (slice(None), slice(None), *(slice(p, p + n) for p, n in zip(pad, x.shape[2:], strict=True)))
     return dx[inside]

@@ -59,7 +59,7 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "Sigmoid": Pointwise("sigmoid(x)", {"x": "dy * y * (1 - y)"}),
     "Swish": Pointwise("x * sigmoid(x)", {"x": "dy * swish_slope(x)"}),
     "Tanh": Pointwise("tanh(x)", {"x": "dy * (1 - y * y)"}),
-    "ReLU": Pointwise("larger(x, R(0))", {"x": "y > 0 ? dy : R(0)"}),
+    "ReLU": Pointwise("rectified(x)", {"x": "y > 0 ? dy : R(0)"}),
     "LeakyReLU": Pointwise("x > 0 ? x : alpha * x", _leaky_relu_slope),
     "Softmax": Softmax(log=False),
     "LogSoftmax": Softmax(log=True),
@@ -69,12 +69,12 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     ),
     "PReLU": Pointwise(
         "x0 >= 0 ? x0 : x1 * x0",
-        {"x0": "x0 < 0 ? x1 * dy : dy", "x1": "x0 < 0 ? x0 * dy : R(0)"},
+        {"x0": "x0 >= 0 ? dy : x1 * dy", "x1": "x0 >= 0 ? R(0) : x0 * dy"},
         align=_slope_per_channel,
     ),
     "GELU": Pointwise("gelu(x)", {"x": "dy * gelu_slope(x)"}),
     "Mish": Pointwise("mish(x)", {"x": "dy * mish_slope(x)"}),
-    "ReLU6": Pointwise("smaller(larger(x, R(0)), R(6))", {"x": "y > 0 && y < 6 ? dy : R(0)"}),
+    "ReLU6": Pointwise("smaller(rectified(x), R(6))", {"x": "y > 0 && y < 6 ? dy : R(0)"}),
     "HardSigmoid": Pointwise(
         "smaller(larger(0.2 * x + 0.5, R(0)), R(1))", {"x": "fabs(x) <= 2.5 ? 0.2 * dy : R(0)"}
     ),

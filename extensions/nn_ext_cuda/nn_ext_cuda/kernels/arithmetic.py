@@ -27,11 +27,15 @@ ARITHMETIC: Final[dict[str, Kernel]] = {
     "Sub2": Pointwise("x0 - x1", {"x0": "dy", "x1": "-dy"}),
     "Mul2": Pointwise("x0 * x1", {"x0": "dy * x1", "x1": "dy * x0"}),
     "Div2": Pointwise("x0 / x1", {"x0": "dy / x1", "x1": "-dy * y / x1"}),
-    "Pow2": Pointwise("pow(x0, x1)", {"x0": "dy * power_slope(x0, x1)", "x1": "dy * exponent_slope(x0, y)"}),
+    "Pow2": Pointwise("power(x0, x1)", {"x0": "dy * power_slope(x0, x1)", "x1": "dy * exponent_slope(x0, y)"}),
     "AddN": Pointwise(" + ".join, {"*": "dy"}),
     "MulN": Pointwise(" * ".join),
-    "Maximum2": Pointwise("larger(x0, x1)", {"x0": "x0 > x1 ? dy : R(0)", "x1": "x0 > x1 ? R(0) : dy"}),
-    "Minimum2": Pointwise("smaller(x0, x1)", {"x0": "x0 < x1 ? dy : R(0)", "x1": "x0 < x1 ? R(0) : dy"}),
+    "Maximum2": Pointwise(
+        "larger(x0, x1)", {"x0": "takes_larger(x0, x1) ? dy : R(0)", "x1": "takes_larger(x0, x1) ? R(0) : dy"}
+    ),
+    "Minimum2": Pointwise(
+        "smaller(x0, x1)", {"x0": "takes_smaller(x0, x1) ? dy : R(0)", "x1": "takes_smaller(x0, x1) ? R(0) : dy"}
+    ),
     "ATan2": Pointwise(
         "atan2(x0, x1)",
         {"x0": "dy / (x0 * x0 + x1 * x1) * x1", "x1": "-dy / (x0 * x0 + x1 * x1) * x0"},
@@ -40,7 +44,7 @@ ARITHMETIC: Final[dict[str, Kernel]] = {
     "MulScalar": Pointwise("x * val", {"x": "dy * val"}),
     "RSubScalar": Pointwise("val - x", {"x": "-dy"}),
     "RDivScalar": Pointwise("val / x", {"x": "-dy * (val / x) / x"}),
-    "PowScalar": Pointwise("pow(x, val)", {"x": "dy * power_slope(x, val)"}),
+    "PowScalar": Pointwise("power(x, val)", {"x": "dy * power_slope(x, val)"}),
     "RPowScalar": Pointwise("pow(val, x)", {"x": "dy * y * log_val"}, settings=_log_of_base),
     "MaximumScalar": Pointwise("larger(x, val)", {"x": "x > val ? dy : R(0)"}),
     "MinimumScalar": Pointwise("smaller(x, val)", {"x": "x < val ? dy : R(0)"}),

@@ -18,6 +18,7 @@ from nn_ext_cuda.rows import lanes_of
 #: An element and its number among those that are compared. NaN goes before numbers, and the first before its equals.
 _FUNCTIONS: Final = """\
 struct Best { R value; int64 place; };
+__device__ bool same(R a, R b) { return a == b || (a != a && b != b); }
 __device__ bool goes_before(Best a, Best b, bool largest) {
   const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
   if (a_is_nan != b_is_nan) return a_is_nan;
@@ -50,10 +51,10 @@ _FORWARD: Final = """\
     if (y) store(y[row], best.value);
     if (index) index[row] = best.place;
   }"""
-#: The gradient goes to the first element that is equal to the result, as in the gradient rule, not to the extremum of x:
-#: they differ where x was replaced after the forward pass.
+#: The gradient goes to the first element that is equal to the result, or NaN as it is, as in the gradient rule, not to the
+#: extremum of x: they differ where x was replaced after the forward pass.
 _GRADIENT: Final = _Search(
-    value="R(R(load(x[PLACE])) == R(load(y[k])))",
+    value="R(same(R(load(x[PLACE])), R(load(y[k]))))",
     largest=True,
     parameters=("const {T}* y", "const {T}* dy", "{T}* dx"),
     finish="""\

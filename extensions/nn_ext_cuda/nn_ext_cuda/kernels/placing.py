@@ -182,7 +182,7 @@ PLACING: Final[Mapping[str, Kernel]] = {
     ),
     "CReLU": Placed(
         _halves,
-        f"const R a = R(load(x[i])); store(y[{_FIRST}], larger(a, R(0))); store(y[{_SECOND}], larger(-a, R(0)));",
+        f"const R a = R(load(x[i])); store(y[{_FIRST}], rectified(a)); store(y[{_SECOND}], rectified(-a));",
         f"store(dx[i], R(load(x[i])) > 0 ? R(load(dy[{_FIRST}])) : -R(load(dy[{_SECOND}])));",
     ),
     "CELU": Placed(

@@ -1,5 +1,13 @@
 // Elementary functions that are more than one expression, and their derivatives. R is float or double.
 
+// x where it is not below 0; NaN and -0 stay.
+__device__ __forceinline__ R rectified(R x) { return x < 0 ? R(0) : x; }
+// Whether `larger` and `smaller` take their first argument.
+__device__ __forceinline__ bool takes_larger(R a, R b) { return a != a || a > b; }
+__device__ __forceinline__ bool takes_smaller(R a, R b) { return a != a || a < b; }
+// x^p; -inf to a power that is not whole is NaN, as its square root.
+__device__ __forceinline__ R power(R x, R p) { return x == -infinity() && floor(p) != p ? x - x : pow(x, p); }
+
 __device__ __forceinline__ R sigmoid(R x) {
   const R small = exp(-fabs(x));
   return (x >= 0 ? R(1) : small) / (1 + small);
@@ -15,8 +23,9 @@ __device__ __forceinline__ R gelu_argument(R x) { return R(0.7978845608028654) *
 __device__ __forceinline__ R gelu(R x) { return R(0.5) * x * (1 + tanh(gelu_argument(x))); }
 __device__ __forceinline__ R gelu_slope(R x) {
   const R t = tanh(gelu_argument(x));
-  const R bell = (1 - t * t) * x;  // first, so that the powers of a large x meet 0 and cannot overflow to 0 * inf
-  return R(0.5) * (1 + t + bell * R(0.7978845608028654) + bell * x * x * R(0.10703222440890037));
+  const R near = smaller(larger(x, R(-20)), R(20));  // t is 1 or -1 from there on, and 0 * inf would be NaN
+  const R bell = (1 - t * t) * near;
+  return R(0.5) * (1 + t + bell * R(0.7978845608028654) + bell * near * near * R(0.10703222440890037));
 }
 
 __device__ __forceinline__ R mish(R x) { return x * tanh(softplus(x)); }
@@ -45,5 +54,5 @@ __device__ __forceinline__ R log_of(R p) { return log(larger(p, R(1.175494350822
 // x where it can be divided by; the smallest number of half precision in the place of 0.
 __device__ __forceinline__ R divisor(R x) { return x == 0 ? R(5.9604644775390625e-08) : x; }
 // Derivatives of x^p by x and by p, without 0 * inf at 0.
-__device__ __forceinline__ R power_slope(R x, R p) { return p == 0 ? R(0) : p == 1 ? R(1) : p * pow(x, p - 1); }
+__device__ __forceinline__ R power_slope(R x, R p) { return p == 0 ? R(0) : p == 1 ? R(1) : p * power(x, p - 1); }
 __device__ __forceinline__ R exponent_slope(R x, R y) { return y * log(x == 0 ? R(1) : x); }

@@ -75,16 +75,14 @@ __device__ void visit_windows(const Geometry& g, const Place& element, Body body
       for (w.at[2] = first[2]; w.at[2] < last[2]; ++w.at[2]) body(w);
 }
 
-// Offset in x of the first maximum of a window, NaN being larger than everything; -1 if that is in the padding.
+// Offset in x of the first maximum of a window, NaN being larger than everything.
 __device__ Index first_maximum(const Geometry& g, const Place& window, const T* x, const Walk& of_x) {
-  bool begins_outside = false;
-  for (int axis = 0; axis < 3; ++axis) begins_outside |= window.at[axis] * g.strides[axis] < g.pads[axis];
   Index best = -1;
   R top = -infinity();
   visit(g, window, [&](const Place& p) {
     const Index i = offset(p, g.lengths, of_x);
     const R value = R(load(x[i]));
-    if (value > top || (value != value && top == top) || (best < 0 && !begins_outside)) { best = i; top = value; }
+    if (value > top || (value != value && top == top) || best < 0) { best = i; top = value; }
   });
   return best;
 }
