@@ -269,11 +269,17 @@ class Trainer:
                 with contextlib.ExitStack() as stack:  # the last is stopped first, and each even when another one fails
                     for entry in started:
                         stack.callback(entry.call, "stop", self)
+            self._wait_for_all()
             if not signals.received and self._is_first_rank:
                 self._folder.finish()
             if not signals.received:
                 self._finish(entries)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
+
+    def _wait_for_all(self) -> None:
+        """Wait until rank 0 has written: a rank that leaves before would end it, since launchers end jobs as a whole."""
+        if self._comm is not None:
+            self._comm.repeated(self._comm.barrier)
 
     def _loop(self, signals: StopSignals, running: list[Entry]) -> None:
         update, observation = self.updater.update, self.observation

@@ -1,5 +1,7 @@
 """Ranks with data of their own: resumed to the bit, parts of different lengths, one set of running statistics."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from nn_core.communicators import LocalCommunicator
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.training import Checkpoint, Evaluator, Log, Trainer, Updater, checkpoints_in, every
 from nn_core.training.checkpoint import read_snapshot, write_snapshot
+from nn_core.training.extensions import saving
 from nn_core.utils.data_iterator import data_iterator_simple
 
 from .test_ranks import IMAGES, LABELS, WORK, alone, make_data, make_updater, same
@@ -162,6 +165,23 @@ def test_ranks_that_share_batches_have_the_same_order():
     for arguments in (((5, 6),), ((5, 5), (0, 1))):
         with pytest.raises(ArgumentError, match="must read the same batches, got data in other orders or at other positions"):
             LocalCommunicator.run(2, lambda comm, arguments=arguments: program(comm, *arguments))
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_no_rank_leaves_while_rank_0_writes(tmp_path, monkeypatch, asynchronous):
+    """A launcher ends the whole job when one rank has ended, also after a signal."""
+
+    def write_slowly(path, snapshot):
+        time.sleep(0.3)
+        write_snapshot(path, snapshot)
+
+    monkeypatch.setattr(saving, "write_snapshot", write_slowly)
+
+    def program(comm):
+        trained(comm, tmp_path, 1, asynchronous=asynchronous, period=1)
+        return [path.name for path in checkpoints_in(tmp_path)]
+
+    assert LocalCommunicator.run(2, program) == [["checkpoint-00000001.npz"]] * 2
 
 
 def test_one_rank_has_nothing_to_share(tmp_path):
