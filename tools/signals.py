@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -154,7 +154,7 @@ MATMUL: Final = [(a, b) for a in ((128, 512), (512, 128)) for b in ((512, 90), (
 
 def large() -> dict[str, Work]:
     """Computations that take milliseconds: square and thin products, convolutions, recurrent networks."""
-    table: list[tuple[Callable[..., Any], list[tuple[int, ...]], dict[str, Any]]] = [
+    table: list[tuple[Callable[..., Any], Sequence[tuple[int, ...]], Mapping[str, Any]]] = [
         *((F.affine, [(m, k), (k, n), (n,)], {}) for m, k, n in AFFINE),
         *((F.batch_matmul, [(2, *a), (2, *b)], {"transpose_a": a[0] > 128, "transpose_b": b[0] < 128}) for a, b in MATMUL),
         (F.convolution, [(2, 16, 24, 24), (32, 16, 3, 3), (32,)], {"pad": (1, 1)}),
