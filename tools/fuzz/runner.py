@@ -44,7 +44,7 @@ BACKWARD: Final = {
 
 
 _METHODS: Final = {
-    **{kind: f"_{kind}" for kind in ("switch", "flag", "batch", "forward", "build", "backward", "zero", "update")},
+    **{kind: f"_{kind}" for kind in ("switch", "flag", "batch", "write", "forward", "build", "backward", "zero", "update")},
     "gradients": "_gradients",
     "data": "_data_",
     "read": "_read_all",
@@ -313,6 +313,21 @@ class Run:
         for number, leaf in self.leaves.items():
             self.state[number] = self._data(number, data_set, dtype, leaf.shape)
             self.execute(f"{self._values(number)} = data({number}, {data_set}, {dtype!r}, {leaf.shape})")
+
+    def _write(self, number: int, how: str, value: Any) -> None:
+        """Write a leaf in another way than by an array; see `ways.WRITES`."""
+        shape, before = self.leaves[number].shape, self.state[number]
+        if how == "in place":
+            self.execute(f"v{number}.d[...] = data({number}, {value}, 'float64', {shape})")
+            self.state[number] = self._data(number, value, "float64", shape).astype(before.dtype)
+        elif how == "cast":
+            self.execute(f"v{number}.data.cast({value!r})")
+            self.state[number] = before.astype(value)
+        else:
+            calls = {"number": f"v{number}.d = {value}", "fill": f"v{number}.data.fill({value})"}
+            self.execute(calls.get(how, f"v{number}.data.zero()"))
+            self.state[number] = np.full(shape, value, before.dtype)
+        self.last = None
 
     def _forward(self, policy: str, target: int) -> None:
         complete, before, runs = target == self.program.loss, dict(self.state), self.runs

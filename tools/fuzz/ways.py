@@ -14,6 +14,8 @@ from .program import Program
 #: Forward passes after which every gradient can be computed, and others.
 COMPLETE: Final = ("keep", "train", "hook", "hook_train", "all", "all_train")
 PARTIAL: Final = ("infer", "keep", "train", "hook", "all")
+#: Ways to write a leaf besides assigning an array: numbers keep its dtype, and so do values that are written in place.
+WRITES: Final = ("number", "fill", "zero", "in place", "cast")
 DTYPES: Final = ("float32", "float32", "float64")
 #: Solvers, with numbers that move parameters far enough to see it.
 SOLVERS: Final = {
@@ -33,7 +35,8 @@ class Action:
     """One thing that a run does.
 
     Attributes:
-        kind: "switch", "flag", "batch", "data", "forward", "build", "read", "backward", "gradients", "zero" or "update".
+        kind: "switch", "flag", "batch", "data", "write", "forward", "build", "read", "backward", "gradients", "zero" or
+            "update".
         values: Its arguments, see `runner`.
     """
 
@@ -104,6 +107,20 @@ def _data(rng: np.random.Generator, n: int) -> Action:
     return Action("data", (int(rng.integers(0, 3)) if n else 0, _one(rng, DTYPES)))
 
 
+def _write(rng: np.random.Generator, program: Program) -> list[Action]:
+    """Another value for one leaf that takes any numbers."""
+    leaves = [leaf for leaf in program.leaves if leaf.source is None and not leaf.integer]
+    if not leaves:
+        return []
+    leaf, how = _one(rng, leaves), _one(rng, WRITES)
+    if how == "in place":
+        return [Action("write", (leaf.number, how, int(rng.integers(0, 3))))]
+    if how == "cast":
+        return [Action("write", (leaf.number, how, _one(rng, DTYPES)))]
+    number = 0.0 if how == "zero" else round(float(rng.uniform(leaf.low, leaf.high)), 2)
+    return [Action("write", (leaf.number, how, number))] if leaf.low <= number <= leaf.high else []
+
+
 def _static(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
     actions: list[Action] = []
     if n and _chance(rng, 0.15):
@@ -114,6 +131,7 @@ def _static(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
         least = FEWEST if any("normalization" in step.text for step in program.steps) else 1
         actions.append(Action("batch", (int(rng.integers(least, least + 4)),)))
     actions.append(_data(rng, n))
+    actions += _write(rng, program) if n and _chance(rng, 0.35) else []
     values = [number for step in program.steps for number in step.outs]
     for _ in range(int(rng.integers(0, 2))):
         actions.append(Action("forward", (_one(rng, PARTIAL), _one(rng, [program.loss, *values]))))
