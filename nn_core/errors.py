@@ -50,6 +50,10 @@ class GraphError(NNCoreError, RuntimeError):
     """The computation graph cannot do what was asked: cleared data, no gradient, a cycle."""
 
 
+class HostMemoryError(NNCoreError, MemoryError):
+    """An array does not fit into the memory of the host; the graph and its values are as before."""
+
+
 class SpecError(NNCoreError, ValueError):
     """A function specification (YAML) is wrong; the message starts with file and line."""
 

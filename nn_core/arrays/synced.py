@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.arrays.leases import UNCOMPUTED, BufferLease
-from nn_core.errors import ArgumentError, DTypeError, GraphError
+from nn_core.errors import ArgumentError, DTypeError, GraphError, HostMemoryError
 from nn_core.typing import Array, Backend, Shape
 
 ALIGNMENT_BYTES = 64
@@ -98,7 +98,12 @@ def host_empty(shape: Shape, dtype: str) -> Array:
     n_bytes = kind.itemsize
     for length in shape:
         n_bytes *= length
-    raw = np.empty(n_bytes + ALIGNMENT_BYTES, np.uint8)
+    try:
+        raw = np.empty(n_bytes + ALIGNMENT_BYTES, np.uint8)
+    except (MemoryError, ValueError) as error:  # ValueError: more than NumPy can count
+        raise HostMemoryError(
+            f"memory: an array must fit into what the host has left, got {n_bytes / 2**30:.1f} GiB for {shape} of {dtype}"
+        ) from error
     start = -raw.ctypes.data % ALIGNMENT_BYTES
     return raw[start : start + n_bytes].view(kind).reshape(shape)
 

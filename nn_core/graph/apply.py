@@ -16,6 +16,7 @@ from nn_core.graph.array_functions import bound_arguments, operator_or_namespace
 from nn_core.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.graph.compile import is_view, kernel_of, new_key
 from nn_core.graph.constants import constants_like_the_batch
+from nn_core.graph.failure import out_of_memory
 from nn_core.graph.forward import compute_for_shapes
 from nn_core.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.graph.imperative import array_of, call_at_once, has_ndarray
@@ -51,18 +52,23 @@ def apply(
     Raises:
         ArgumentError: when an input is missing or of the wrong kind, or a setting does not exist or is out of range.
         ShapeError: when the shapes do not fit.
+        HostMemoryError: when a result that is computed at once does not fit into memory.
     """
     trace: Trace | None = None
-    if outputs is None:
-        trace = MEMO.get()  # the one that this thread was on; looking for another costs more, and comes second
-        variable = None if trace is None else trace.follow(spec, inputs, args)
-        if variable is None:
-            trace, before = current_trace(), trace
-            if trace is not None and trace is not before:
-                variable = trace.follow(spec, inputs, args)
-        if variable is not None:
-            return variable
-    return _apply_anew(spec, inputs, args, outputs, trace)
+    try:
+        if outputs is None:
+            trace = MEMO.get()  # the one that this thread was on; looking for another costs more, and comes second
+            variable = None if trace is None else trace.follow(spec, inputs, args)
+            if variable is None:
+                trace, before = current_trace(), trace
+                if trace is not None and trace is not before:
+                    variable = trace.follow(spec, inputs, args)
+            if variable is not None:
+                return variable
+        return _apply_anew(spec, inputs, args, outputs, trace)
+    except MemoryError as error:
+        shapes = [None if value is None else tuple(value.shape) for value in inputs]
+        raise out_of_memory(spec, shapes, (), error) from error
 
 
 def _apply_anew(

@@ -10,6 +10,7 @@ from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, convert, dtype_
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
 from nn_core.graph.conversion import Conversion
+from nn_core.graph.failure import out_of_memory
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Buffer, is_contiguous
 from nn_core.graph.node import Node, Value
@@ -196,7 +197,10 @@ class Builder:
         arena, shares = self.plan.arena, is_enabled("share_memory")
         ends = self._ends()
         for index, operation in enumerate(self.operations):
-            arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
+            try:
+                arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
+            except MemoryError as error:
+                raise _out_of_memory(operation, error) from error
             space = _space_of(operation)
             backend = operation.backend or (space.backend if space is not None else None)
             # by the buffer whose memory it is: in another shape it is still the same input of the graph
@@ -216,6 +220,14 @@ class Builder:
             if not root.keep:
                 ends.setdefault(root.last, []).append(root)
         return ends
+
+
+def _out_of_memory(operation: Operation, error: MemoryError) -> Exception:
+    node = operation.node
+    if node is None:  # a copy, whose shape the error has
+        return error
+    inputs = [None if value is None else value.plain_shape for value in node.inputs]
+    return out_of_memory(node.spec, inputs, [storage.data.shape for storage in node.storages], error)
 
 
 def _positions(operation: Operation, buffers: Sequence[Buffer]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from nn_core.dispatch.known import table_kernel
 from nn_core.dispatch.registry import REGISTRY
-from nn_core.errors import NNCoreError
+from nn_core.errors import HostMemoryError, NNCoreError
 from nn_core.logger import logger
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Call, Kernel
@@ -39,6 +39,19 @@ def add_note(
     name = added.key if added else spec.api
     note = f"nn_core: in {what}F.{name} ({spec.name}){origin}, run by backend {backend!r}, called with ({given})"
     attach_note(error, note)
+
+
+def out_of_memory(spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError) -> NNCoreError:
+    """The error of a function for whose arrays the memory does not suffice; that of a device says so itself."""
+    if isinstance(error, NNCoreError) and not str(error).startswith("memory:"):
+        return error
+    made = f" and results {', '.join(map(str, outputs))}" if outputs else ""
+    given = ", ".join(["None" if shape is None else str(shape) for shape in inputs])
+    return HostMemoryError(
+        f"{spec.api}: its results must fit into the memory of the host, got inputs of shape {given or '()'}{made}\n"
+        f"  {str(error).partition(chr(10))[0]}\n"
+        "  hint: take a smaller batch, forward(clear_no_need_grad=True), nn_core.recompute(), or half precision"
+    )
 
 
 def attach_note(error: Any, note: str) -> None:
