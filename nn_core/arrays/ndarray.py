@@ -497,7 +497,7 @@ def checked_shape(shape: Iterable[int] | int) -> Shape:
             "  hint: from_numpy_array(values) makes a Variable or an NdArray with these values"
         )
     try:
-        lengths = (shape,) if is_number(shape) else tuple(shape)  # type: ignore[arg-type]  # told apart by is_number
+        lengths: tuple[Any, ...] = (shape,) if is_number(shape) else tuple(shape)  # type: ignore[arg-type]  # told apart
     except TypeError as error:
         raise ShapeError(f"shape: must be an int or a sequence of ints, got {shape!r}") from error
     try:
