@@ -44,7 +44,8 @@ inline float exp2_of(double t) {
   return static_cast<float>(p * as_double((as_bits(shifted) + 1023) << 52));
 }
 
-/// x^y, 1 ulp, with the special values of the C library, but NaN for -inf to a power that is not whole, as its square root.
+/// x^y, 1 ulp, with the special values of the C library; but -inf to a power that is not whole is NaN, as its square
+/// root.
 inline float power(float x, float y) {
   const float magnitude = absolute(x);
   const float result = exp2_of(static_cast<double>(y) * log2_of(magnitude));
