@@ -591,4 +591,4 @@ def _initial_values(name: str, shape: Sequence[int] | None, initializer: Initial
             f"get_parameter_or_create: initializer of {_whole_path(name)!r} must be callable with a shape or an array, "
             f"got {type(initializer).__name__}"
         )
-    return np.asarray(initializer(tuple(shape or ())))
+    return np.asarray(initializer(checked_shape(shape or ())))

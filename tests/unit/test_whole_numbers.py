@@ -8,6 +8,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.data.iterators import data_iterator_simple
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError
+from nn_core.initializer import NormalInitializer
 from nn_core.messages.whole import whole
 from nn_core.parameter import get_parameter_or_create
 
@@ -52,6 +53,7 @@ CALLS = {
     "embed": lambda x, n: PF.embed(F.constant(0, (2,)), n(8), n(3)),
     "batch_normalization": lambda x, n: PF.batch_normalization(x, axes=[n(1)]),
     "group_normalization": lambda x, n: PF.group_normalization(x, n(2), channel_axis=n(1)),
+    "initial values": lambda x, n: get_parameter_or_create("w", (n(3), n(2)), NormalInitializer()),
     "get_parameter_or_create": lambda x, n: get_parameter_or_create("w", (n(3), n(2))),
 }
 
