@@ -82,6 +82,12 @@ class RunFolder:
             self.close()
             raise
 
+    def begin(self) -> None:
+        """Write down that a run that had come to its end goes on, which is known once its checkpoint was read."""
+        if self._runs[-1].is_finished:
+            self._runs[-1] = replace(self._runs[-1], is_finished=False)
+            self._write()
+
     def finish(self) -> None:
         """Write down that the run has come to its end."""
         self._runs[-1] = replace(self._runs[-1], is_finished=True)
@@ -97,7 +103,7 @@ class RunFolder:
         newest = self._runs[-1] if self._runs else self._unrecorded(files)
         if newest is not None and (resume or newest.id == known):
             all_files = tuple(dict.fromkeys((*newest.files, *files)))
-            self._runs[-1:] = [replace(newest, is_finished=False, files=all_files)]
+            self._runs[-1:] = [replace(newest, files=all_files)]
             self._write()
             return newest.id
         if newest is not None:

@@ -247,6 +247,8 @@ class Trainer:
 
     def _train(self, resume: bool) -> None:
         self._continue(resume)
+        if self._is_first_rank:
+            self._folder.begin()
         self.stop_reason = ""
         self._until.start_from_zero(self)
         entries = [entry for entry in self._entries if entry.runs]
@@ -270,8 +272,6 @@ class Trainer:
                     for entry in started:
                         stack.callback(entry.call, "stop", self)
             self._wait_for_all()
-            if not signals.received and self._is_first_rank:
-                self._folder.finish()
             if not signals.received:
                 self._finish(entries)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
@@ -381,6 +381,8 @@ class Trainer:
         return soonest
 
     def _finish(self, running: list[Entry]) -> None:
+        if self._is_first_rank:
+            self._folder.finish()
         for trigger in (self._until, *[entry.trigger for entry in self._entries]):
             trigger.finish(self)
         for entry in running:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -266,6 +267,16 @@ def test_nothing_is_resumed_where_all_checkpoints_are_damaged(make, tmp_path):
     assert len(numbers(tmp_path)) == 3
 
 
+def test_a_finished_run_that_cannot_be_resumed_stays_finished(make, tmp_path):
+    make(4).run()
+    for path in checkpoints_in(tmp_path):
+        path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(FileFormatError):
+        make(12).run(resume=True)
+    make(2).run()
+    assert (numbers(tmp_path), numbers(tmp_path / "run-1")) == ([2], [4, 2])
+
+
 def test_ranks_raise_what_one_of_them_has_met(make_updater, tmp_path):
     def program(comm):
         w = nn.Variable.from_numpy_array(np.zeros(1, np.float32), need_grad=True)
@@ -399,8 +410,10 @@ def test_a_child_that_outlives_its_parent_keeps_no_lock(tmp_path):
     try:
         process.kill()
         process.wait()
-        lock = locks.take_lock(path)
-        assert isinstance(lock, locks.FileLock)
+        end = time.monotonic() + 30
+        while not isinstance(lock := locks.take_lock(path), locks.FileLock):  # the child may not have run yet
+            assert time.monotonic() < end
+            time.sleep(0.05)
         lock.release()
     finally:
         os.kill(child, signal.SIGKILL)
