@@ -199,7 +199,10 @@ class Value:
         if storage is None:  # a lazy value, of a dynamic graph
             trace_node = self.trace_node
             return self.plain_shape if trace_node is None else trace_node.call.output_shapes[0]
-        shape = storage.data._shape if self._producer is None else self.plain_shape
+        node = self._producer
+        if node is not None and 0 <= node.fitted != RESHAPED.value:
+            Node.infer_shapes(self)
+        shape = storage.data._shape
         return shape if AUTO_FORWARD.get() or PLAIN_SHAPES.get() else lengths_of(self, shape)
 
     @property
