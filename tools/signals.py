@@ -121,7 +121,7 @@ class Interrupts:
 
 
 def samples(count: int, seed: int) -> dict[str, Work]:
-    """What native kernels compute for `count` samples of the kit, or all of them if it is 0."""
+    """Return what native kernels compute for `count` samples of the kit, or all of them if it is 0."""
     found = [case for case in cases(["cpu"], fast=False) if case.dtype in ("float32", "bfloat16")]
     random.Random(seed).shuffle(found)
     native = itertools.islice((case for case in found if case.native), count or None)

@@ -226,7 +226,7 @@ STANDARD: Final = Way("reference", "keep", False)
 
 
 def outcome(planted: Planted, way: Way) -> Outcome:
-    """What `way` gives, or the class of the error in which it ends."""
+    """Return what `way` gives, or the class of the error in which it ends."""
     with ExitStack() as stack:
         stack.enter_context(context_scope(context_of(way.backend, planted.dtype)))
         stack.enter_context(np.errstate(all="ignore"))
@@ -251,7 +251,7 @@ def pattern(array: Numbers) -> Numbers:
 
 
 class Standard:
-    """What the reference gives, and which numbers depend on the one that was planted."""
+    """Return what the reference gives, and which numbers depend on the one that was planted."""
 
     def __init__(self, planted: Planted) -> None:
         self._planted = planted
@@ -279,7 +279,7 @@ class Standard:
         return _first(wrong, one, other)
 
     def _depending(self, name: str) -> Numbers:
-        """Where a result changes with the number in the place, if it is an ordinary one."""
+        """Tell where a result changes with the number in the place, if it is an ordinary one."""
         plain, moved = (outcome(replace(self._planted, special=special), STANDARD) for special in ("plain", "moved"))
         assert not isinstance(plain, str) and not isinstance(moved, str)
         return np.asarray(plain[name] != moved[name])
@@ -303,7 +303,7 @@ def _first(wrong: Numbers, one: Numbers, other: Numbers) -> str:
 
 
 def _close(one: Numbers, other: Numbers) -> Numbers:
-    """Where both are finite, and zero or not, or of this sign or the other by rounding alone."""
+    """Tell where both are finite, and zero or not, or of this sign or the other by rounding alone."""
     if one.dtype.kind in "iub" or other.dtype.kind in "iub":
         return np.zeros(one.shape, bool)
     left, right = one.astype(np.float64), other.astype(np.float64)

@@ -41,7 +41,7 @@ _MOST_CALLS: Final = 12_000
 
 
 def value_after(start: int, iteration: int) -> int:
-    """What a training that began with `start` has computed after some iterations."""
+    """Return what a training that began with `start` has computed after some iterations."""
     value = start
     for number in range(iteration):
         value = _next_value(value, number)
@@ -201,7 +201,7 @@ def _killer(at: int) -> Callable[[FrameType, str, object], None]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """What is in the files of runs, by path within the folder; partial ones, which no name refers to, are left out."""
+    """Return digests of the files of runs by path within the folder, without partial ones, to which no name refers."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_file() and path.name not in _OWN and path.suffix != ".partial":
@@ -228,7 +228,7 @@ def _runs(folder: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Model:
-    """What must be in a folder.
+    """A model of what must be in a folder.
 
     Attributes:
         folder: The folder.
@@ -286,7 +286,7 @@ class Model:
         n_runs: int,
         whole: dict[int, tuple[int, int]],
     ) -> Iterator[str]:
-        """What is wrong after an action that could begin."""
+        """Tell what is wrong after an action that could begin."""
         is_new = bool(n_runs) and len(_runs(self.folder)) > n_runs
         plain = {name: digest for name, digest in before.items() if not name.startswith("run-")}
         if is_new:

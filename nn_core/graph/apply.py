@@ -80,11 +80,7 @@ def _apply_anew(
     if spec.variadic or None in shapes:
         require_shapes(spec, inputs)
     lengths = lengths_among(args)
-    if lengths:
-        args = {**args, **present_settings(spec.api, lengths, present_shape)}
-    call = resolved_call(spec, args, shapes)
-    if lengths and not AUTO_FORWARD.get():
-        call = call.with_lengths(lengths)
+    call = _call_with_lengths(spec, args, shapes, lengths) if lengths else resolved_call(spec, args, shapes)
     if outputs is not None:
         outputs = _listed_outputs(spec, outputs)
         imperative = imperative or (not inputs and isinstance(outputs[0], NdArray))
@@ -96,6 +92,14 @@ def _apply_anew(
         if variable is not None:
             return variable
     return _apply_in_graph(call, inputs, outputs)
+
+
+def _call_with_lengths(
+    spec: FunctionSpec, args: Mapping[str, Any], shapes: list[Shape | None], lengths: Mapping[str, Any]
+) -> ResolvedCall:
+    """Resolve a call with the present numbers of the lengths among its settings, which a static graph keeps."""
+    call = resolved_call(spec, {**args, **present_settings(spec.api, lengths, present_shape)}, shapes)
+    return call if AUTO_FORWARD.get() else call.with_lengths(lengths)
 
 
 def _shapes_of(spec: FunctionSpec, inputs: tuple[Any, ...]) -> tuple[list[Shape | None], bool]:

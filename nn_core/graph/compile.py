@@ -12,7 +12,7 @@ from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolve
 from nn_core.graph.conversion import Conversion
 from nn_core.graph.failure import out_of_memory
 from nn_core.graph.infer import input_entries
-from nn_core.graph.memory import Buffer, is_contiguous
+from nn_core.graph.memory import Arena, Buffer, is_contiguous
 from nn_core.graph.node import Node, Value
 from nn_core.graph.plan import Entry, Plan
 from nn_core.settings import is_enabled
@@ -197,10 +197,7 @@ class Builder:
         arena, shares = self.plan.arena, is_enabled("share_memory")
         ends = self._ends()
         for index, operation in enumerate(self.operations):
-            try:
-                arrays = tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
-            except MemoryError as error:
-                raise _out_of_memory(operation, error) from error
+            arrays = _resolved(operation, arena)
             space = _space_of(operation)
             backend = operation.backend or (space.backend if space is not None else None)
             # by the buffer whose memory it is: in another shape it is still the same input of the graph
@@ -220,6 +217,14 @@ class Builder:
             if not root.keep:
                 ends.setdefault(root.last, []).append(root)
         return ends
+
+
+def _resolved(operation: Operation, arena: Arena) -> tuple[Array | None, ...]:
+    """Return the arrays of an operation, for some of which memory is taken."""
+    try:
+        return tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
+    except MemoryError as error:
+        raise _out_of_memory(operation, error) from error
 
 
 def _out_of_memory(operation: Operation, error: MemoryError) -> Exception:

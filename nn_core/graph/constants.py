@@ -15,8 +15,7 @@ def constants_like_the_batch(value: object) -> list[str]:
     if not isinstance(value, Value):
         return []
     order = forward_order((value,))
-    leaves = [leaf for node in order for leaf in node.inputs if leaf is not None and leaf.is_leaf and not leaf.need_grad]
-    batches = {leaf.plain_shape[0] for leaf in leaves if leaf.plain_shape} - {0, 1}
+    batches = _batches(order)
     rebuilt = _built_again(order)
     found = dict.fromkeys(text for node in order for text in _settings_like(node, batches) if node not in rebuilt)
     if not found:
@@ -26,6 +25,12 @@ def constants_like_the_batch(value: object) -> list[str]:
         "  hint: a length that is read, such as x.shape[0], follows the input; int(n), NumPy and range make it a constant"
     )
     return [note]
+
+
+def _batches(order: Sequence[Node]) -> set[int]:
+    """Return the lengths of the first axes of the leaves that need no gradient, without those that equal too much."""
+    leaves = [leaf for node in order for leaf in node.inputs if leaf is not None and leaf.is_leaf and not leaf.need_grad]
+    return {leaf.plain_shape[0] for leaf in leaves if leaf.plain_shape} - {0, 1}
 
 
 def _built_again(order: Sequence[Node]) -> set[Node]:

@@ -144,14 +144,14 @@ SCALAR: Final[Mapping[str, _OfArrayAndScalar]] = {
 def pow2(xp: Namespace, x0: Array, x1: Array, inplace: bool = False) -> Array:
     """As in C, but -inf to a power that is not whole is NaN, as other negative bases are."""
     undefined = (x0 == -xp.inf) & (xp.floor(x1) != x1)
-    return xp.where(undefined, xp.asarray(xp.nan, dtype=x0.dtype), x0**x1)
+    return xp.where(undefined, xp.asarray(math.nan, dtype=x0.dtype), x0**x1)
 
 
 @kernel("PowScalar")
 def pow_scalar(xp: Namespace, x: Array, val: float, inplace: bool = False) -> Array:
     """As `pow2`."""
     whole = not math.isfinite(val) or float(val).is_integer()
-    return x**val if whole else xp.where(x == -xp.inf, xp.asarray(xp.nan, dtype=x.dtype), x**val)
+    return x**val if whole else xp.where(x == -xp.inf, xp.asarray(math.nan, dtype=x.dtype), x**val)
 
 
 def _register_binary(name: str, operate: _OfArrays) -> None:

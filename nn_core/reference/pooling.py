@@ -95,7 +95,7 @@ def _is_first_maximum(xp: Namespace, places: _Windows, x: Array) -> Array:
     columns = places.columns(xp, x, -xp.inf)
     largest = xp.max(columns, axis=places.window_axis, keepdims=True)
     found = ((columns == largest) | xp.isnan(columns)) & (places.columns(xp, xp.ones_like(x), 0.0) != 0)  # not in the padding
-    first = xp.expand_dims(xp.argmax(found, axis=places.window_axis), axis=places.window_axis)
+    first = xp.expand_dims(xp.argmax(xp.where(found, 1, 0), axis=places.window_axis), axis=places.window_axis)
     positions = xp.reshape(xp.arange(prod(places.kernel)), (-1,) + (1,) * len(places.kernel))
     return positions == first
 

@@ -205,7 +205,9 @@ def pack_padded_sequence(
     x = xp.moveaxis(padded_sequence, 0, 1) if batch_first else padded_sequence
     if bool(xp.any(lengths[1:] > lengths[:-1])):
         raise ArgumentError(f"pack_padded_sequence: lengths must not increase, got {lengths.tolist()}")
-    if bool(xp.any((lengths < 1) | (lengths > x.shape[0]))):  # nothing packed would tell of a sequence without elements
+    # Nothing packed would tell of a sequence without elements among others; all are 0 in networks built before their values.
+    shortest = 1 if bool(xp.any(lengths > 0)) else 0
+    if bool(xp.any((lengths < shortest) | (lengths > x.shape[0]))):
         raise ArgumentError(
             f"pack_padded_sequence: lengths must be from 1 to the {x.shape[0]} steps, got {lengths.tolist()}"
         )

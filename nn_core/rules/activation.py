@@ -81,7 +81,7 @@ DERIVATIVES: Final[Mapping[str, Callable[[Any, GradientCall], Any]]] = {
 }
 
 
-#: Where the derivative is not 0, and the number that it is there.
+#: The interval in which the derivative is not 0, and its value there.
 CHOICES: Final[Mapping[str, tuple[Callable[[Any, GradientCall], Any], float]]] = {
     "HardSigmoid": (lambda F, g: F.less_equal_scalar(F.abs(g.x), val=2.5), 0.2),
     "HardTanh": (lambda F, g: F.less_equal_scalar(F.abs(g.x), val=1), 1),

@@ -56,8 +56,7 @@ def minimize(
 ) -> Variable:
     """Do what ``Solver.minimize`` describes."""
     limit = None if clip_norm is None else checked_number("minimize", "clip_norm", clip_norm)
-    if loss_scale is not None and not (hasattr(loss_scale, "scale") and callable(getattr(loss_scale, "step", None))):
-        raise ArgumentError(f"minimize: loss_scale must be an nn_core.training.LossScale, got {described(loss_scale)}")
+    _require_scale(loss_scale)
     computed = _computed(loss, batch)
     if computed.size != 1:
         _warn_of_sum(solver, computed)
@@ -73,6 +72,11 @@ def minimize(
         solver.weight_decay(weight_decay)
     solver.update()
     return computed
+
+
+def _require_scale(loss_scale: Scale | None) -> None:
+    if loss_scale is not None and not (hasattr(loss_scale, "scale") and callable(getattr(loss_scale, "step", None))):
+        raise ArgumentError(f"minimize: loss_scale must be an nn_core.training.LossScale, got {described(loss_scale)}")
 
 
 def rescaled(

@@ -20,6 +20,13 @@ class SolverState:
     Attributes:
         pstate: Arrays by name, such as the moving means of Adam; they share memory with the solver's.
         t: Number of updates so far.
+
+    Example:
+        >>> solver = S.Momentum()
+        >>> solver.set_parameters({"w": nn.Variable((2, 3))})
+        >>> state = solver.get_states()["w"]
+        >>> list(state.pstate), state.t
+        (['m'], 0)
     """
 
     def __init__(self, pstate: dict[str, Variable], t: int) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.integration.named_tests import ROOT, require_test
 
+SWITCHES = "tests/integration/test_switches.py"
 HERE = "tests/integration/test_differences.py"
 INTERFACE = "tests/unit/graph/test_function_interface.py"
 RESHAPE = "tests/unit/graph/test_reshape.py"
@@ -29,6 +30,10 @@ CONTRIB = "extensions/nn_ext_contrib/tests"
 
 #: The first words of a row, and the test that holds it to what it says.
 TESTS = {
+    "a `decay_rate` outside of": "tests/unit/rules/test_ranges.py::test_values_outside_are_refused",
+    "`softplus(x, beta=0)`": "tests/unit/rules/test_ranges.py::test_values_outside_are_refused",
+    "a sequence of length 0 in": "tests/unit/operators/test_recurrent.py::test_packing_refuses",
+    "folding before a sign": f"{SWITCHES}::test_no_normalization_is_folded_into_a_convolution_before_a_jump",
     "losses of nn-ext-contrib": f"{CONTRIB}/test_functions.py::test_hinge_loss",
     "`ctc_loss`": f"{CONTRIB}/test_paths.py::test_ctc_is_the_sum_over_all_paths",
     "`crf1d`": f"{CONTRIB}/test_paths.py::test_crf_sums_and_maximizes_over_all_paths",

@@ -147,7 +147,7 @@ def _assigned(graph: _Graph) -> Any:
     return graph.y.d.shape, graph.y.grad.shape
 
 
-#: What reads a graph, beside functions.
+#: Readers of a graph, beside functions.
 READERS: Final[Mapping[str, Callable[[_Graph], Any]]] = {
     "shape": lambda graph: [v.shape for v in (graph.loss, graph.flat, graph.y, graph.h)],
     "ndim and size": lambda graph: (graph.y.ndim, graph.y.size, graph.y.size_from_axis(1), graph.flat.size_from_axis()),

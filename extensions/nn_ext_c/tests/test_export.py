@@ -251,7 +251,7 @@ def test_whole_networks_compute_the_same(build, tmp_path):
         assert difference(net(x.d, shapes=[y.shape])[0], y.d) < 1e-5
 
 
-#: What the C compilers of this project have before the first line of a source, and functions that sources call.
+#: Macros that C compilers predefine, and functions that sources call.
 HOSTILE_NAMES = [
     *("linux", "unix", "i386", "typeof", "near", "vector", "I", "NULL", "EOF", "INFINITY", "NAN", "M_PI", "HUGE_VALF"),
     *("expf", "tanhf", "fabsf", "isnan", "sqrtf", "main", "context", "double", "co_await", "requires", "size_t", "y0"),

@@ -162,7 +162,7 @@ _TABLE: Final[Mapping[str, Kernel]] = {
     ),
 }
 
-#: What joins a convolution with its neighbours is made of oneDNN's operations alone.
+#: Fusions of a convolution with its neighbours consist of oneDNN's operations alone.
 _NEEDS_ONEDNN: Final = frozenset({"FusedConvolution"})
 
 CONVOLUTION: Final[Mapping[str, Kernel]] = {

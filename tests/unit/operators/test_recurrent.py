@@ -214,6 +214,7 @@ PACKING = [([3, 2, 1], 3), ([4, 4, 1], 5), ([2, 0, 0], 2), ([3], 3)]
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize(("lengths", "n_steps"), PACKING)
 def test_packing(lengths: list, n_steps: int, batch_first: bool) -> None:
+    lengths = [length for length in lengths if length]  # packing refuses others
     x = normal(n_steps, len(lengths), 2)
     packed = [x[t, b] for t in range(n_steps) for b, length in enumerate(lengths) if t < length]
     sizes = [sum(length > t for length in lengths) for t in range(n_steps)]
@@ -250,8 +251,10 @@ def test_packing_refuses() -> None:
     x = normal(3, 2)
     with pytest.raises(ArgumentError, match=r"pack_padded_sequence: lengths must not increase, got \[1, 2\]"):
         run("PackPaddedSequence", x, np.array([1, 2]))
-    with pytest.raises(ArgumentError, match=r"lengths must be from 0 to the 3 steps, got \[4, 2\]"):
+    with pytest.raises(ArgumentError, match=r"lengths must be from 1 to the 3 steps, got \[4, 2\]"):
         run("PackPaddedSequence", x, np.array([4, 2]))
+    with pytest.raises(ArgumentError, match=r"lengths must be from 1 to the 3 steps, got \[2, 0\]"):
+        run("PackPaddedSequence", x, np.array([2, 0]))
     rule = SHAPE_RULES["PackPaddedSequence"]
     with pytest.raises(ShapeError, match="padded_sequence must have at least 2 axes, got 1"):
         rule((3,), (3,), batch_first=False)

@@ -44,8 +44,8 @@ inline ArrayDesc grouped(const ArrayDesc& weight, int64_t group, bool transposed
   return desc;
 }
 
-/// How a primitive gets images: kPlace, channels-last arrays as they are, or kFree, in the layout that it likes best; or
-/// kUnfolded, there is no primitive.
+/// How a primitive gets images: kPlace, channels-last arrays as they are, or kFree, in the layout that it likes best;
+/// or kUnfolded, there is no primitive.
 enum class Images { kPlace, kFree, kUnfolded };
 
 /// Channels-last arrays are used in place. Others are left to the primitive, which then works in a layout of blocks; so

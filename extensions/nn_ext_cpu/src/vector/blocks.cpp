@@ -138,7 +138,7 @@ void multiply_edge(int64_t rows, int64_t columns, const float* a, const float* b
 
 extern const int64_t kTileRows = kRows, kTileColumns = kColumns;
 
-/// Panels of kTileRows rows of a (rows, depth), one after the other, each by columns. Missing rows of the last one are 0.
+/// Panels of kTileRows rows of a (rows, depth), one after the other, each by columns. Missing rows are 0.
 void pack_rows(const float* a, int64_t ld, bool transposed, int64_t rows, int64_t depth, float* to) {
   pack<kRows>(a, ld, transposed, rows, depth, to);
 }
@@ -149,8 +149,8 @@ void pack_columns(const float* b, int64_t ld, bool transposed, int64_t columns, 
   pack<kColumns>(b, ld, !transposed, columns, depth, to);
 }
 
-/// c (m, n) = a b for packed a and b, plus c if `accumulate`, plus `bias` in each row if there is one. While a panel of b
-/// is multiplied, the next one is fetched into the second-level cache.
+/// c (m, n) = a b for packed a and b, plus c if `accumulate`, plus `bias` in each row if there is one. While a panel of
+/// b is multiplied, the next one is fetched into the second-level cache.
 void block_product(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool accumulate, const float* bias,
                    float* c, int64_t ldc) {
   for (int64_t j = 0; j < n; j += kColumns, b += kColumns * k) {

@@ -95,8 +95,8 @@ void row_products(const T* dy, const T* y, const T* x, int64_t n, float shift, d
   });
 }
 
-/// y = (x - mean[c]) scale[c] + shift[c], then plus z and a ReLU where asked. The mean is subtracted first, so that y is
-/// exactly the shift where x is the mean.
+/// y = (x - mean[c]) scale[c] + shift[c], then plus z and a ReLU where asked. The mean is subtracted first, so that y
+/// is exactly the shift where x is the mean.
 template <class T>
 void column_standardize(const T* x, const T* z, int64_t rows, int64_t columns, const float* mean, const float* scale,
                         const float* shift, bool relu, T* y) {

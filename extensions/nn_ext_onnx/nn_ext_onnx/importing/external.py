@@ -123,13 +123,7 @@ def _place(tensor: TensorProto, base: Path | None) -> tuple[Path, int, int]:
     location = entries.get("location", "")
     if base is None:
         raise FileFormatError(f"load: tensor {tensor.name!r} is in the file {location!r}: load the model by its path")
-    try:
-        path = path_below(base, location)
-    except FileFormatError as error:
-        raise FileFormatError(f"load: external data must be in the folder of the model: {error}") from None
-    if path.is_symlink() or not path.is_file():
-        kind = "a link" if path.is_symlink() else "something else" if path.exists() else "nothing"
-        raise FileFormatError(f"load: external data must be in a file, got {kind} at {location!r}")
+    path = _file_beside(base, location)
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
         size = path.stat().st_size
@@ -138,3 +132,19 @@ def _place(tensor: TensorProto, base: Path | None) -> tuple[Path, int, int]:
     if offset < 0 or offset > size or length > size - offset:
         raise FileFormatError(f"load: tensor {tensor.name!r} must be inside of {location!r}, a file of {size} bytes")
     return path, offset, size - offset if length < 0 else length
+
+
+def _file_beside(base: Path, location: str) -> Path:
+    """Return the path of a file with external data.
+
+    Raises:
+        FileFormatError: when it is outside of the folder of the model, or there is no file.
+    """
+    try:
+        path = path_below(base, location)
+    except FileFormatError as error:
+        raise FileFormatError(f"load: external data must be in the folder of the model: {error}") from None
+    if path.is_symlink() or not path.is_file():
+        kind = "a link" if path.is_symlink() else "something else" if path.exists() else "nothing"
+        raise FileFormatError(f"load: external data must be in a file, got {kind} at {location!r}")
+    return path
