@@ -50,7 +50,6 @@ __all__ = [
     "RMSpropGraves",
     "Sgd",
     "SgdW",
-    "SolverState",
 ]
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist
