@@ -141,9 +141,15 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
                 raise_refusal(_construct, (variable, shape, need_grad, name), {}, error)
         return variable
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
-            construct(self, *args, **kwargs)
+    if TYPE_CHECKING:
+
+        def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None: ...
+
+    else:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
+                construct(self, *args, **kwargs)
 
     @classmethod
     def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Variable":

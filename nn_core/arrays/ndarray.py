@@ -90,9 +90,15 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
                 raise_refusal(_construct, (array, shape, *lengths), {}, error)
         return array
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
-            construct(self, *args, **kwargs)
+    if TYPE_CHECKING:
+
+        def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None: ...
+
+    else:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
+                construct(self, *args, **kwargs)
 
     @staticmethod
     def of_shape(shape: Shape) -> "NdArray":
