@@ -12,7 +12,7 @@ import nn_core.solvers as S
 from nn_core.training import Updater
 from nn_core.utils.data_iterator import data_iterator_simple
 
-ROUNDS, STEPS = 15, 400
+ROUNDS, STEPS = 200, 400  # a tenth of a second: longer than the slow moments of a shared machine
 
 
 @pytest.fixture
