@@ -6,19 +6,21 @@ Each action is a training of its own process in one of two folders: it ends, is 
 SIGTERM, meets the lock of a live run, or damaged checkpoints. Every training starts from a number of its own, from which all
 later ones follow, so that a checkpoint or a log tells which run it belongs to. Then the files are compared with the model:
 nothing that a run has left is lost or changed, no run continues another one, and nothing starts where it must be refused.
+Besides, the start of a run that follows a finished one is killed before each change of a file, and another one follows.
 """
 
 import hashlib
+import itertools
 import json
 import os
 import re
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, Final
 
 import click
@@ -38,6 +40,9 @@ _OWN: Final = (LOCK, RECORD)
 _MODULUS: Final = 2**61 - 1
 #: More calls than a training makes.
 _MOST_CALLS: Final = 12_000
+#: Functions of the system, and methods of open files, that change files or folders.
+_CHANGES: Final = ("open", "write", "flush", "ftruncate", "replace", "unlink", "mkdir", "fsync")
+_WAYS: Final = ("run", "resume", "overwrite")
 
 
 def value_after(start: int, iteration: int) -> int:
@@ -92,6 +97,7 @@ class Action:
         period: Iterations between two of them.
         is_asynchronous: Whether they are written by a thread.
         kill_at: The call at which it is killed; None: none.
+        only_changes: Whether only calls that change files or folders are counted for that.
         term_at: The iteration in which it gets SIGTERM; None: none.
         meets_lock: Whether another process holds the lock of the folder.
         damages: The number of checkpoints that are cut before, the newest first.
@@ -107,13 +113,14 @@ class Action:
     term_at: int | None
     meets_lock: bool
     damages: int
+    only_changes: bool = False
 
 
 def drawn(rng: np.random.Generator) -> Action:
     """A random action."""
     fate = rng.random()
     return Action(
-        way=str(rng.choice(["run", "resume", "overwrite"], p=[0.4, 0.45, 0.15])),
+        way=str(rng.choice(_WAYS, p=[0.4, 0.45, 0.15])),
         start=int(rng.integers(1, _MODULUS)),
         until=int(rng.integers(1, 13)),
         keep=[1, 2, 3, None][rng.integers(4)],
@@ -174,7 +181,7 @@ def _train(folder: Path, action: Action, tell: Callable[[str], object]) -> None:
     look.start = lambda trainer: tell(f"began:{updater.iteration}:{updater.start}")  # type: ignore[attr-defined]
     trainer.extend(look, every=every(1))
     if action.kill_at is not None:
-        sys.setprofile(_killer(action.kill_at))
+        sys.setprofile(_killer(action.kill_at, action.only_changes))
     try:
         trainer.run(resume=action.way == "resume", overwrite=action.way == "overwrite")
         tell("ended")
@@ -188,16 +195,21 @@ def _train(folder: Path, action: Action, tell: Callable[[str], object]) -> None:
         tell(f"failed-{type(error).__name__}")
 
 
-def _killer(at: int) -> Callable[[FrameType, str, object], None]:
+def _killer(at: int, only_changes: bool) -> Callable[[FrameType, str, object], None]:
     count = 0
 
     def step(frame: FrameType, event: str, arg: object) -> None:
         nonlocal count
-        count += event in ("call", "c_call")
+        count += _is_change(event, arg) if only_changes else event in ("call", "c_call")
         if count == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return step
+
+
+def _is_change(event: str, arg: object) -> bool:
+    """Whether it is a call that changes files or folders."""
+    return event == "c_call" and isinstance(arg, BuiltinFunctionType) and arg.__name__ in _CHANGES
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -234,34 +246,40 @@ class Model:
         folder: The folder.
         start: The number with which the newest run began; None: it has not been seen to begin.
         is_finished: Whether it has come to its end.
-        leaving: Files of the run before, which another one has pushed aside and a kill has left where they were.
+        pushed: Files of the run before, while the newest has not been seen to begin, so that a kill may have left them where
+            they were; None: it has begun.
+        leaving: Those of them that must be kept, and were not seen aside.
         aside: Files that were moved aside, by path within the folder.
+        has_begun: Whether the last action has begun to train.
     """
 
     folder: Path
     start: int | None = None
     is_finished: bool = False
+    pushed: dict[str, str] | None = None
     leaving: dict[str, str] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
+    has_begun: bool = False
 
     def expected_end(self, action: Action) -> str:
         """How the action has to end if nothing disturbs it: "refused", "damaged" or ""."""
         if action.meets_lock:
             return "refused"
-        has_checkpoints = bool(checkpoints_in(self.folder)) and not self.leaving
+        has_checkpoints = bool(checkpoints_in(self.folder)) and self.pushed is None
         if action.way == "run" and has_checkpoints and not self.is_finished:
             return "refused"
         return "damaged" if action.way == "resume" and has_checkpoints and not _whole(self.folder) else ""
 
     def step(self, action: Action) -> Iterator[str]:
         """Act, and yield what is wrong afterwards."""
-        damaged = [] if self.leaving else checkpoints_in(self.folder)[: action.damages]
+        damaged = checkpoints_in(self.folder)[: action.damages] if self.pushed is None else []
         for path in damaged:
             path.write_bytes(path.read_bytes()[:-50])
-        before, n_runs, whole = _digests(self.folder), len(_runs(self.folder)), {} if self.leaving else _whole(self.folder)
+        before, n_runs, whole = _digests(self.folder), len(_runs(self.folder)), self._own_checkpoints()
         expected = self.expected_end(action)
         lock = take_lock(self.folder / LOCK) if action.meets_lock else None
         outcome = acted(self.folder, action)
+        self.has_begun = outcome.began_at is not None
         if isinstance(lock, FileLock):
             lock.release()
         now = _digests(self.folder)
@@ -271,10 +289,9 @@ class Model:
         if expected:
             if outcome.end not in (expected, "killed") or outcome.began_at is not None:
                 yield f"must be {expected}, has {outcome.end}"
-            if {**self.leaving, **now} != {**self.leaving, **before} and not self.leaving:
+            if now != before:
                 yield f"{expected}, and has changed {sorted(set(now.items()) ^ set(before.items()))}"
-            if not self.leaving:
-                return
+            return
         yield from self._judged(action, outcome, before, now, n_runs, whole)
 
     def _judged(
@@ -290,7 +307,8 @@ class Model:
         is_new = bool(n_runs) and len(_runs(self.folder)) > n_runs
         plain = {name: digest for name, digest in before.items() if not name.startswith("run-")}
         if is_new:
-            self.leaving = {} if action.way == "overwrite" else {**self.leaving, **(plain if not self.leaving else {})}
+            if self.pushed is None:  # otherwise the run that is followed has not begun, and has written nothing
+                self.pushed, self.leaving = plain, {} if action.way == "overwrite" else dict(plain)
             self.start, self.is_finished, whole = None, False, {}
         yield from self._kept(now, outcome)
         if outcome.began_at is not None:
@@ -306,7 +324,7 @@ class Model:
         yield from self._progress(action, outcome, whole)
 
     def _kept(self, now: dict[str, str], outcome: Outcome) -> Iterator[str]:
-        """Whether everything that was moved aside, or is to be, is there."""
+        """Whether everything that was moved aside, or is to be, is there, and a run that has begun is alone."""
         for name, digest in self.aside.items():
             if now.get(name) != digest:
                 yield f"{name}, which was aside, is lost or has changed"
@@ -320,11 +338,17 @@ class Model:
             elif has_begun or now.get(name) != digest:
                 yield f"{name} of the earlier run is lost"
         if has_begun:
-            self.leaving = {}
+            for name, digest in (self.pushed or {}).items():
+                if now.get(name) == digest:
+                    yield f"{name} of the earlier run is still in the way"
+            self.pushed, self.leaving = None, {}
+
+    def _own_checkpoints(self) -> dict[int, tuple[int, int]]:
+        return _whole(self.folder) if self.pushed is None else {}
 
     def _progress(self, action: Action, outcome: Outcome, whole: dict[int, tuple[int, int]]) -> Iterator[str]:
         """Whether the checkpoints, the log and the end are those of the run."""
-        now = {} if self.leaving else _whole(self.folder)
+        now = self._own_checkpoints()
         if max(now, default=0) < max(whole, default=0) and action.way == "resume":
             yield f"the newest checkpoint was {max(whole)}, and is {max(now, default=0)}"
         for number, (start, value) in now.items():
@@ -370,17 +394,42 @@ def check(count: int, seed: int, length: int = 20) -> Iterator[str]:
                     break  # what follows is not what the model expects
 
 
+def check_starts(ways: Sequence[str] = _WAYS, next_ways: Sequence[str] = _WAYS, step: int = 1) -> Iterator[str | None]:
+    """Kill the start of a run that follows a finished one before each change of a file, and start another; None: all is well.
+
+    Args:
+        ways: How the run is started that is killed.
+        next_ways: How the one after it is.
+        step: Each how many changes.
+    """
+    whole = Action("run", 5, 4, 2, 1, is_asynchronous=False, kill_at=None, term_at=None, meets_lock=False, damages=0)
+    for way, next_way in itertools.product(ways, next_ways):
+        for number in itertools.count(1, step):
+            killed = replace(whole, way=way, start=7, until=6, kill_at=number, only_changes=True)
+            with tempfile.TemporaryDirectory() as name:
+                model = Model(Path(name))
+                texts = list(model.step(whole)) + list(model.step(killed))
+                is_over = model.has_begun
+                texts += [] if texts or is_over else model.step(replace(whole, way=next_way, start=9, until=8))
+            if is_over:
+                break
+            yield f"killed before change {number} of {way}, then {next_way}: {'; '.join(texts)}" if texts else None
+
+
 @click.command()
 @click.option("--count", default=100, help="Actions.")
 @click.option("--seed", default=0)
 @report_option
 def main(count: int, seed: int, report: Path | None) -> None:
-    """Act in folders at random; the exit status is 1 if there is a finding."""
+    """Act in folders at random, and kill starts before each change of a file; the exit status is 1 if there is a finding."""
     findings = list(check(count, seed))
-    for text in findings:
-        click.echo(f"--- {text}")
     record(report, "states", "runs in folders", count=count, findings=len(findings), seed=seed)
-    sys.exit(bool(findings))
+    starts = list(check_starts())
+    found = [text for text in starts if text is not None]
+    record(report, "states", "starts, killed before each change of a file", count=len(starts), findings=len(found))
+    for text in [*findings, *found]:
+        click.echo(f"--- {text}")
+    sys.exit(bool(findings or found))
 
 
 if __name__ == "__main__":
