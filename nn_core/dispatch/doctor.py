@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
-from nn_core.dispatch.plugins import OWN_PACKAGES, PLUGINS, Plugins
+from nn_core.dispatch.plugins import PLUGINS, Plugins
 from nn_core.errors import BackendNotFoundError, NNCoreError
 from nn_core.runtime import installed
 from nn_core.runtime.children import python_command
@@ -68,7 +68,16 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
     everything += [name for name in names if name not in everything]
     # threads, because each of them only waits for a process
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return [finding for group in pool.map(_examined, everything) for finding in group]
+        found = [finding for group in pool.map(_examined, everything) for finding in group]
+    return [*found, *_passed_over()]
+
+
+def _passed_over() -> Iterator[Finding]:
+    """The rows of packages whose metadata is not followed, plugins or not."""
+    for fault in installed.faults():
+        advice = f"pip uninstall {fault.package.partition(' ')[0]}" if fault.is_ours else "it has nothing to do with nn_core"
+        state = State.BROKEN if fault.is_ours else State.IGNORED
+        yield Finding("metadata", fault.package, state, f"passed over: {fault.reason}", advice=advice)
 
 
 def write_findings(name: str, path: str) -> None:
@@ -107,7 +116,10 @@ def certificate_of(plugin: Plugin) -> str:
     It is the file conformance.json in the package, which ``nn-core check-extension NAME --json`` has written. It is what the
     author has found, and counts for the version of the package that it names.
     """
-    spec = importlib.util.find_spec(plugin.package) if plugin.entry_points else None
+    try:
+        spec = importlib.util.find_spec(plugin.package) if plugin.entry_points else None
+    except (ImportError, ValueError):  # a module that says so of itself
+        return ""
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder, CERTIFICATE)
         if path.is_file():
@@ -229,7 +241,7 @@ def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo", plugins:
 
 
 def _installation(name: str) -> str:
-    known = OWN_PACKAGES.get(name)
+    known = installed.OWN_PACKAGES.get(name)
     return "correct the name or install it" if known is None else f"pip install {known}"
 
 

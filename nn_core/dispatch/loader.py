@@ -4,8 +4,10 @@ pluggy checks and calls the hooks. Its own loop over entry points is not used: i
 plugin that fails a check registered, and lets one exception end the loop.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -29,7 +31,7 @@ from nn_core.dispatch.offers import Offers
 from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
 from nn_core.dispatch.registry import Registry
 from nn_core.dispatch.watch import watched_import
-from nn_core.errors import NNCoreError, PluginError
+from nn_core.errors import NNCoreError, PluginError, quoted
 from nn_core.runtime import installed
 from nn_core.runtime.registrations import Registration, recorded, redo, undo
 from nn_core.settings import settings
@@ -151,8 +153,11 @@ class Loader:
             both = " and ".join(packages(plugin.entry_points))
             uninstall = " or ".join(package_names(plugin.entry_points))
             raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
-        name = plugin.entry_points[0].module
-        return watched_import(name) if settings().strict else import_module(name)
+        (entry,) = plugin.entry_points
+        if not entry.module:
+            raise PluginError(f"the entry point {plugin.name!r} must name a module, got {quoted(entry.value)}")
+        with _searching(entry.folder):
+            return watched_import(entry.module) if settings().strict else import_module(entry.module)
 
     def _call(self, plugin: Plugin, hook: str) -> list[Any]:
         # pluggy would ask every plugin that has the hook; only the new one is to answer
@@ -186,6 +191,23 @@ class Loader:
         self.registry.add(plugin.name, specs, kernels, overlays, namespaced=plugin.namespaced)
         check_functions(plugin.name, specs, places, kernels)
         return specs
+
+
+@contextmanager
+def _searching(folder: str) -> Iterator[None]:
+    """Search a folder for modules after all others, where it is not on the path.
+
+    A plugin that was found by a relative path is still there when the program has changed its current directory.
+    """
+    if not folder or folder in (os.path.realpath(path) for path in sys.path if isinstance(path, str)):
+        yield
+        return
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a plugin may have changed the path meanwhile
+            sys.path.remove(folder)
 
 
 def _check_version(plugin: Plugin, module: ModuleType) -> None:

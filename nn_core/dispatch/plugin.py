@@ -6,9 +6,9 @@ from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # importlib_metadata alone takes a tenth of the time of `import nn_core`
-    from importlib_metadata import EntryPoint
+from nn_core.runtime.metadata import EntryPoint
 
+if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
 
 
@@ -21,6 +21,7 @@ class State(Enum):
     BROKEN = "broken"
     BLOCKED = "blocked"
     NO_DEVICE = "no device"
+    IGNORED = "ignored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Plugin:
     """A plugin whose module was asked for, sound or not; without entry points it was registered by the program."""
 
     name: str
-    entry_points: "tuple[EntryPoint, ...]"
+    entry_points: tuple[EntryPoint, ...]
     module: ModuleType | None = None
     backends: "dict[str, BackendInfo]" = field(default_factory=dict)
     functions: tuple[str, ...] = ()
@@ -67,11 +68,11 @@ class Plugin:
         return f"hint: nn-core doctor says more; pip install --upgrade {names}, or pip uninstall {names}"
 
 
-def packages(entry_points: "Sequence[EntryPoint]") -> list[str]:
+def packages(entry_points: Sequence[EntryPoint]) -> list[str]:
     """Name and version of the packages that entry points come from."""
-    return [f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value for entry in entry_points]
+    return [f"{entry.package} {entry.version}".strip() for entry in entry_points]
 
 
-def package_names(entry_points: "Sequence[EntryPoint]") -> list[str]:
+def package_names(entry_points: Sequence[EntryPoint]) -> list[str]:
     """Names of the packages that entry points come from, as pip knows them."""
-    return [entry.dist.name if entry.dist else entry.module for entry in entry_points]
+    return [entry.package for entry in entry_points]

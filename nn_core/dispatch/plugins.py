@@ -16,13 +16,12 @@ from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailab
 from nn_core.logger import logger
 from nn_core.runtime import installed
 from nn_core.runtime.locks import fork_safe
+from nn_core.runtime.metadata import EntryPoint
 from nn_core.settings import settings
 from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Backend, Kernel
 
 if TYPE_CHECKING:
-    from importlib_metadata import EntryPoint
-
     from nn_core.dispatch.hookspecs import BackendInfo
     from nn_core.dispatch.loader import Loader
     from nn_core.dispatch.offers import Offer, Offers
@@ -34,10 +33,6 @@ T = TypeVar("T")
 REFERENCE: Final = installed.CORE_PLUGIN
 
 
-#: The packages that are known to bring a backend; no other is suggested, since nobody may have made it.
-OWN_PACKAGES: Final = {REFERENCE: "nn-core", "cpu": "nn-ext-cpu", "cuda": "nn-ext-cuda", "cudnn": "nn-ext-cudnn"}
-
-
 class Plugins:
     """The plugins named by `entry_points`, which is called when a plugin is first asked for.
 
@@ -47,7 +42,7 @@ class Plugins:
 
     def __init__(
         self,
-        entry_points: "Callable[[], Mapping[str, tuple[EntryPoint, ...]]]" = installed.entry_points,
+        entry_points: Callable[[], Mapping[str, tuple[EntryPoint, ...]]] = installed.entry_points,
         registry: Registry | None = None,
     ) -> None:
         self._entry_points = entry_points
@@ -452,8 +447,8 @@ class Plugins:
         text = f"a plugin must be among those installed ({', '.join(self.names()) or 'none'}), got {name!r}"
         if name in installed.installed_plugins() and not settings().allows_plugin(name):
             return f"{text}\n  hint: NN_CORE_PLUGINS blocks it: {settings().how_to_allow(name)}"
-        if name in OWN_PACKAGES:
-            return f"{text}\n  hint: pip install {OWN_PACKAGES[name]}"
+        if name in installed.OWN_PACKAGES:  # no other is suggested, since nobody may have made it
+            return f"{text}\n  hint: pip install {installed.OWN_PACKAGES[name]}"
         return f"{text}{suggestion(name, self.names())}\n  hint: nn-core doctor lists the backends that are installed"
 
     @staticmethod

@@ -1,12 +1,14 @@
 """The plugins that are installed, from the metadata of installed packages alone: nothing is imported."""
 
+import logging
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from importlib import invalidate_caches
+from typing import Final
 
+from nn_core.errors import quoted
+from nn_core.logger import logger
+from nn_core.runtime.metadata import EntryPoint, Fault, Scan, canonical, scan
 from nn_core.settings import settings
-
-if TYPE_CHECKING:
-    from importlib_metadata import EntryPoint
 
 #: The entry-point group of plugins.
 GROUP: Final = "nn_core.extensions"
@@ -18,26 +20,57 @@ CORE_PLUGIN: Final = "reference"
 PREFERRED_BACKEND: Final = "cpu"
 
 
-@cache
-def _scanned() -> "tuple[EntryPoint, ...]":
-    import importlib_metadata  # a tenth of the time of `import nn_core`, and only needed here
-
-    found = importlib_metadata.entry_points()
-    return (*found.select(group=GROUP), *found.select(group=INDEX))
+#: The packages that bring backends of ours. Their names are theirs alone: an entry point of another package that is called
+#: like one would run in place of it, in all programs.
+OWN_PACKAGES: Final = {CORE_PLUGIN: "nn-core", "cpu": "nn-ext-cpu", "cuda": "nn-ext-cuda", "cudnn": "nn-ext-cudnn"}
+_CORE_MODULE: Final = "nn_core.reference.plugin"
 
 
 @cache
-def installed_plugins() -> "dict[str, tuple[EntryPoint, ...]]":
+def _scanned() -> Scan:
+    found = scan((GROUP, INDEX))
+    entries, faults = [], list(found.faults)
+    for entry in found.entries:
+        reason = _objection(entry)
+        if reason:
+            faults.append(Fault(f"{entry.package} {entry.version}".strip(), reason, True))
+        else:
+            entries.append(entry)
+    if not any(entry.group == GROUP and entry.name == CORE_PLUGIN for entry in entries):
+        # a copy of nn_core without metadata, or with damaged metadata, still has its reference kernels
+        entries.append(EntryPoint(GROUP, CORE_PLUGIN, _CORE_MODULE, OWN_PACKAGES[CORE_PLUGIN], ""))
+    for fault in faults:
+        level = logging.WARNING if fault.is_ours else logging.DEBUG
+        logger.log(level, "metadata of %s is passed over: %s", fault.package, fault.reason)
+    return Scan(tuple(entries), tuple(faults))
+
+
+def _objection(entry: EntryPoint) -> str:
+    """The reason why an entry point is not followed, empty where it is."""
+    owner = OWN_PACKAGES.get(entry.name) if entry.group == GROUP else None
+    if owner is None:
+        return ""
+    is_owner = canonical(entry.package) == owner and (entry.name != CORE_PLUGIN or entry.module == _CORE_MODULE)
+    return "" if is_owner else f"the name {entry.name!r} of an entry point must be that of {owner}, got {quoted(entry.value)}"
+
+
+def faults() -> tuple[Fault, ...]:
+    """The metadata that is passed over: what cannot be read, and entry points that are named like ours."""
+    return _scanned().faults
+
+
+@cache
+def installed_plugins() -> dict[str, tuple[EntryPoint, ...]]:
     """Entry points of all plugins by name, also of those that NN_CORE_PLUGINS blocks."""
     found: dict[str, list[EntryPoint]] = {}
-    for entry in _scanned():
+    for entry in _scanned().entries:
         if entry.group == GROUP:
             found.setdefault(entry.name, []).append(entry)
     return {name: tuple(sorted(found[name], key=lambda entry: entry.value)) for name in sorted(found)}
 
 
 @cache
-def entry_points() -> "dict[str, tuple[EntryPoint, ...]]":
+def entry_points() -> dict[str, tuple[EntryPoint, ...]]:
     """Entry points of plugins by name, names sorted; more than one under a name means that packages clash.
 
     The packages are scanned once; ``forget()`` makes the next call scan them again.
@@ -48,10 +81,13 @@ def entry_points() -> "dict[str, tuple[EntryPoint, ...]]":
 
 @cache
 def index() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the plugins that provide something by their metadata, by its kind and name: ``("solvers", "Ranger")``."""
+    """Return the plugins that provide something by their metadata, by its kind and name: ``("solvers", "Ranger")``.
+
+    A package lists what its own plugins provide; what it says of those of others does not count.
+    """
     found: dict[tuple[str, str], list[str]] = {}
-    for entry in _scanned():
-        if entry.group == INDEX and entry.value in entry_points():
+    for entry in _scanned().entries:
+        if entry.group == INDEX and any(owner.package == entry.package for owner in entry_points().get(entry.value, ())):
             kind, _, name = entry.name.partition(".")
             found.setdefault((kind, name), []).append(entry.value)
     return {place: tuple(sorted(set(plugins))) for place, plugins in found.items()}
@@ -61,6 +97,7 @@ def forget() -> None:
     """Scan the packages again when they are next asked for."""
     for cached in (_scanned, installed_plugins, entry_points, index):
         cached.cache_clear()
+    invalidate_caches()  # folders are listed once by those who look for modules and metadata, unless their time has changed
 
 
 def default_backends() -> tuple[str, ...]:

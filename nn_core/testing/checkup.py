@@ -18,7 +18,7 @@ from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import UNPREFIXED, run_examination
 from nn_core.errors import ArgumentError
 from nn_core.runtime.children import module_command, python_command
-from nn_core.runtime.installed import GROUP, INDEX
+from nn_core.runtime.installed import GROUP, INDEX, installed_plugins
 
 #: The file of tests that the kit runs on a plugin.
 _TESTS: Final = """
@@ -150,12 +150,12 @@ def check_extension(what: str, *, fast: bool = False) -> Certificate:
 def _staged(what: str) -> Iterator[tuple[str, Any, list[str]]]:
     """The name, the distribution and the folders to import from, of an installed plugin or of one in a folder."""
     if not Path(what, "pyproject.toml").is_file():
-        found = [entry for entry in importlib_metadata.entry_points(group=GROUP) if entry.name == what]
+        found = installed_plugins().get(what, ())
         if not found:
             raise ArgumentError(
                 f"check-extension: must be a folder with a pyproject.toml or the name of an installed plugin, got {what!r}"
             )
-        yield what, found[0].dist, []
+        yield what, importlib_metadata.distribution(found[0].package), []
         return
     project = project_of(Path(what))
     names = list(project.get("entry-points", {}).get(GROUP, {}))

@@ -5,7 +5,6 @@ import logging
 import sys
 import threading
 
-import importlib_metadata
 import pytest
 
 from nn_core.dispatch import admission, hookspecs, loader
@@ -13,6 +12,7 @@ from nn_core.dispatch import plugins as plugins_module
 from nn_core.dispatch.plugin import State
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.runtime import installed
+from nn_core.runtime.metadata import Scan
 from nn_core.runtime.registrations import is_registered
 from nn_core.settings import Settings
 
@@ -67,8 +67,7 @@ def test_packages_are_scanned_once(install, plugins, monkeypatch):
     scans = []
     install.backend("acme")
     installed.forget()
-    nothing = importlib_metadata.EntryPoints()
-    monkeypatch.setattr("importlib_metadata.entry_points", lambda: scans.append(True) or nothing)
+    monkeypatch.setattr(installed, "scan", lambda groups: scans.append(True) or Scan((), ()))
     plugins.names()
     plugins.names_of("functions")
     plugins.names()
