@@ -8,7 +8,6 @@ import numpy as np
 
 from nn_core.arrays.bound_operators import VariableOperators
 from nn_core.arrays.display import display_line, html_table, values_on_host
-from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray, added_state, checked_shape
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
@@ -27,6 +26,7 @@ from nn_core.graph.node import (
     require_no_circle,
 )
 from nn_core.graph.reshape import change_leaf_shape, order_for_reader
+from nn_core.graph.uncomputed import is_uncomputed, unwritten
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import (
     FOREIGN,
@@ -196,7 +196,14 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     @property
     def d(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array that shares memory; assigning copies values or fills with a number."""
-        return self._fitted().data.data
+        storage = self._fitted()
+        try:
+            return storage.data.data
+        except GraphError:
+            if not is_uncomputed(storage):
+                raise
+        hint = "call forward() first, or build the graph inside nn_core.auto_forward()"
+        return unwritten(self, "Variable.d", hint)
 
     @d.setter
     def d(self, value: Any) -> None:
@@ -206,12 +213,9 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     def g(self) -> np.ndarray[Any, Any]:
         """The gradient as a NumPy array that shares memory; assigning copies values or fills with a number."""
         storage = self._fitted()
-        grad, data = storage.grad, storage.data.synced
-        if data.lease is UNCOMPUTED and grad.synced.latest is None and grad.synced.pending_fill is None:
-            raise GraphError(
-                f"Variable.g: the variable must be computed before its gradient is read, got the output of {self.parent!r}, "
-                "which has not run\n  hint: call forward() and backward() first"
-            )
+        grad = storage.grad
+        if grad.synced.latest is None and grad.synced.pending_fill is None and is_uncomputed(storage):
+            return unwritten(self, "Variable.g", "call forward() and backward() first")
         return grad.data
 
     @g.setter

@@ -15,6 +15,7 @@ EFFECTS: Final[Mapping[str, str]] = {
     "log": "messages from level INFO on are printed to stderr in NNabla's layout, unless logging is set up already",
     "data": "get_data_home() is ~/nnabla_data, unless NN_CORE_DATA names a folder",
     "contexts": "get_extension_context ignores a keyword that the extension does not know, with one warning",
+    "uncomputed": "y.d and y.g of a function that has not run are zeros, which cannot be written to, with one warning",
 }
 
 #: Packages called nnabla and nnabla_ext that import nn_core: for interpreters that start later.

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph import direct, replay
@@ -49,7 +48,6 @@ def run_backward(
     if root.is_leaf or not root.need_grad:
         _warn_of_no_gradient(root)
         return
-    _require_computed(root)
     _end_traces(root)
     grad = _checked_start(root, grad)
     hooks = _hooks(pre_hook, post_hook)
@@ -118,15 +116,6 @@ def _may_replay(root: Value, grad: Any) -> bool:
     # with None a pass reads the gradient of the root, which no template knows; and a root with plans is part of a
     # static graph
     return grad is not None and not root.plans and is_enabled("replay")
-
-
-def _require_computed(root: Value) -> None:
-    storage = root._storage
-    if storage is not None and storage.data.synced.lease is UNCOMPUTED:
-        raise GraphError(
-            f"backward: the variable must be computed first, got the output of {root.producer!r}, which has not run\n"
-            "  hint: call forward() before backward()"
-        )
 
 
 def _warn_of_no_gradient(root: Value) -> None:

@@ -11,7 +11,7 @@ from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, ready
 from nn_core.dispatch.registry import spec_of_api
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel, resolved_call
-from nn_core.graph.compile import Builder, alias, found, held_by_sinks, is_view, kernel_of, require_alive
+from nn_core.graph.compile import Builder, alias, found, held_by_sinks, is_view, kernel_of, require_alive, require_computed
 from nn_core.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
 from nn_core.graph.memory import Buffer, is_contiguous
 from nn_core.graph.node import Node, Storage, Value
@@ -125,6 +125,7 @@ class ForwardData:
         if _was_dropped(synced, self._producers[synced]):
             self._compute_again(synced)
             return self.builder.data[synced]
+        require_computed(self._producers[synced], synced)
         # dropped, and not marked to be computed again: the values are gone for good
         require_alive(self._producers[synced], synced)
         buffer = found(synced)

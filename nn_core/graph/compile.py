@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, convert, dtype_of
 from nn_core.errors import GraphError
@@ -351,6 +352,15 @@ def require_alive(node: Node, synced: SyncedArray) -> None:
             f"backward: the gradient of {node.spec.api} needs data of shape {synced.shape} of the forward pass, "
             "got data whose memory was reused\n"
             "  hint: run forward(clear_no_need_grad=True), not forward(clear_buffer=True), before each backward"
+        )
+
+
+def require_computed(node: Node, synced: SyncedArray) -> None:
+    """Refuse a backward pass that reads an output of a function that has not run."""
+    if synced.lease is UNCOMPUTED and synced.pending_fill is None:
+        raise GraphError(
+            f"backward: what a gradient reads must be computed first, got the output of {node!r}, which has not run\n"
+            "  hint: call forward() before backward()"
         )
 
 

@@ -9,7 +9,7 @@ from nn_core.arrays.synced import HOST, Space, SyncedArray, dtype_of
 from nn_core.errors import GraphError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, dtype_held, storages_read
 from nn_core.graph.call import PreparedKernel
-from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data
+from nn_core.graph.compile import alias, assign, is_view, kernel_of, needed_data, require_computed
 from nn_core.graph.memory import Buffer
 from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.plan import Attachment
@@ -160,6 +160,8 @@ class GradientCompiler:
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
         """The gradient by the backend's kernel, or by the gradient rule."""
         backend = kernel.backend
+        if kernel.dynamic or node.rewritten():  # shapes and inputs are right once the function has run
+            require_computed(node, node.storages[0].data.synced)
         data = self._data_read(node, kernel)
         grads = self._output_grads(node, kernel)
         flags = self._data.layout(node, kernel, data)

@@ -1,0 +1,41 @@
+"""What programs read of functions that have not run: an error that names the function, or zeros in programs of NNabla."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.arrays.leases import UNCOMPUTED
+from nn_core.errors import GraphError
+from nn_core.graph.node import Storage, Value
+from nn_core.logger import logger
+from nn_core.settings import is_nnabla_program
+
+#: What has been logged: once for each function that was read before it had run.
+_LOGGED: Final[set[str]] = set()
+
+
+def is_uncomputed(storage: Storage) -> bool:
+    """Whether nobody has written the values yet: neither the function that computes them nor the program."""
+    synced = storage.data.synced
+    return synced.lease is UNCOMPUTED and synced.pending_fill is None
+
+
+def unwritten(value: Value, what: str, hint: str) -> np.ndarray[Any, Any]:
+    """Refuse to show `what` of a variable whose function has not run.
+
+    Returns:
+        Zeros of its shape, which cannot be written to, where an unchanged program of NNabla runs; this is logged.
+
+    Raises:
+        GraphError: in every other program.
+    """
+    made_by = "a function" if value.producer is None else repr(value.producer)
+    text = f"{what}: a variable of shape {value.plain_shape} must be computed before this is read, got the output of {made_by}"
+    if not is_nnabla_program():
+        raise GraphError(f"{text}, which has not run\n  hint: {hint}")
+    if text not in _LOGGED:
+        _LOGGED.add(text)
+        logger.warning("%s, which has not run; it is read as zeros (this is logged once)", text)
+    zeros = np.zeros(value.plain_shape, np.float32)
+    zeros.flags.writeable = False
+    return zeros
