@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.adapted import AdaptedBackend as AdaptedBackend
-from nn_core.arrays.synced import dtype_of as dtype_of
+from nn_core.arrays.casting import dtype_of as dtype_of
 from nn_core.context import Context as Context
 from nn_core.dispatch.hookspecs import BackendInfo as BackendInfo
 from nn_core.dispatch.hookspecs import FunctionPackage as FunctionPackage

@@ -21,7 +21,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.context import context_scope
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import list_extensions

@@ -8,7 +8,7 @@ import numpy as np
 from nn_core.adapted.array import AdaptedArray, Memory
 from nn_core.adapted.library import Library, Update
 from nn_core.adapted.namespace import AdaptedNamespace
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.typing import Array, Kernel, Namespace, Shape
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.adapted.array import AdaptedArray, Memory
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.errors import DTypeError
 from nn_core.typing import Array, Namespace, Shape
 

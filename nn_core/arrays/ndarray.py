@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from nn_core.arrays.bound_operators import NdArrayOperators
+from nn_core.arrays.casting import cast, dtype_name, dtype_of
 from nn_core.arrays.display import display_line, html_table, values_on_host
 from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, taken
-from nn_core.arrays.synced import HOST, Space, SyncedArray, cast, dtype_name, dtype_of, is_ready_on_device
+from nn_core.arrays.synced import HOST, Space, SyncedArray, is_ready_on_device
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import FOREIGN, described, door, raise_refusal, real_numbers, refuses_rest, require_fit

@@ -4,7 +4,6 @@ A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is 
 last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 """
 
-import functools
 import itertools
 import math
 import weakref
@@ -14,8 +13,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.arrays.casting import NARROW, cast, dtype_of, in_dtype, is_held, misses, not_whole
 from nn_core.arrays.leases import UNCOMPUTED, BufferLease
-from nn_core.errors import ArgumentError, DTypeError, GraphError, HostMemoryError
+from nn_core.errors import GraphError, HostMemoryError
 from nn_core.typing import Array, Backend, Shape
 
 ALIGNMENT_BYTES = 64
@@ -66,32 +66,6 @@ class Space:
         return f"Space({self.name!r})"
 
 
-def dtype_of(name: str) -> np.dtype[Any]:
-    """The NumPy dtype called `name`; bfloat16 comes with the package ml_dtypes.
-
-    Raises:
-        DTypeError: for bfloat16, when ml_dtypes is not installed.
-
-    Example:
-        >>> from nn_core.ext import dtype_of
-        >>> dtype_of("bfloat16").itemsize
-        2
-    """
-    if name == "bfloat16":
-        try:
-            import ml_dtypes
-        except ImportError as error:
-            raise DTypeError("dtype bfloat16 needs the package ml_dtypes; run: pip install ml_dtypes") from error
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(name)
-
-
-@functools.lru_cache(maxsize=64)
-def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The name of a NumPy dtype, which NumPy puts together anew each time."""
-    return dtype.name
-
-
 def host_empty(shape: Shape, dtype: str) -> Array:
     """A new uninitialised C-contiguous NumPy array whose memory starts at a multiple of 64 bytes."""
     kind = dtype_of(dtype)
@@ -111,8 +85,6 @@ def host_empty(shape: Shape, dtype: str) -> Array:
 HOST = Space("host", host_empty, np.array, np.asarray)
 #: Numbers of which every floating dtype holds one close by.
 _SMALL: Final = 6e4
-#: dtypes of whole numbers to which the processor converts too large numbers without saying so.
-_NARROW: Final = frozenset({"int8", "int16", "uint8", "uint16", "uint32", "uint64"})
 
 Key: TypeAlias = tuple[Space, str]
 
@@ -222,13 +194,13 @@ class SyncedArray:
         """
         value = self.pending_fill or 0.0
         if exact and value % 1 and math.isfinite(value) and dtype_of(key[1]).kind in "iu":
-            raise _fraction(key[1], value)
+            raise not_whole(key[1], value)
         place = key if self.latest == key else (key[0], self._dtype_filled(value, key[1]))
         array = self.buffer(place)
         ready(place[0])
         # looking at the range takes longer than writing a small array
-        fits = -_SMALL < value < _SMALL and place[1] not in _NARROW
-        array[...] = value if fits else _in_dtype(value, place[1])
+        fits = -_SMALL < value < _SMALL and place[1] not in NARROW
+        array[...] = value if fits else in_dtype(value, place[1])
         self.move_latest(place)
         self.pending_fill = None
         return array if place == key else self.read(key, exact)
@@ -239,7 +211,7 @@ class SyncedArray:
             return self.latest[1]
         if value == 0.0 or wanted in ("float32", "float64"):
             return wanted
-        return wanted if _is_held(value, wanted) else "float32"
+        return wanted if is_held(value, wanted) else "float32"
 
     def _is_up_to_date(self, key: Key) -> bool:
         """Whether nobody can have written to the latest copy since the one under `key`, a valid one, was made of it."""
@@ -324,7 +296,7 @@ class SyncedArray:
         """Note that every element is `value`; carried out by the first reader."""
         if self.lease is not None:
             self._end_lease()
-        if value and self.latest is not None and _misses(value, self.latest[1]):
+        if value and self.latest is not None and misses(value, self.latest[1]):
             self._forget_latest()
         self.pending_fill = value
         self.clear_called = False
@@ -460,78 +432,6 @@ def convert(source_key: Key, source: Array, target_key: Key, target: Array, exac
         target_space.upload(target, host)
     else:
         target[...] = target_space.from_numpy(np.ascontiguousarray(host, dtype_of(target_key[1])))
-
-
-def cast(source: Array, target: Array, exact: bool = False) -> None:
-    """Write `source` over `target` in the dtype of `target`, both arrays of the host; `exact`: see `SyncedArray.read`.
-
-    Raises:
-        ArgumentError: when numbers that are not finite, or too large, would have to become whole numbers, and with `exact`
-            fractions.
-    """
-    if target.dtype.kind not in "iu" or np.can_cast(source.dtype, target.dtype):
-        with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
-            np.copyto(target, source, casting="unsafe")
-        return
-    if not _write_whole(source, target):
-        least, most = _ends(source)
-        raise ArgumentError(
-            f"numbers read as {target.dtype.name}, as indices and labels are, must be finite and within its range, got "
-            f"values from {least} to {most}"
-        )
-    if exact and source.dtype.kind in "fV":
-        is_whole = np.trunc(source) == source  # compares four times faster than integers with floating-point numbers
-        if not is_whole.all():
-            raise _fraction(target.dtype.name, source[~is_whole][0])
-
-
-def _fraction(dtype: str, value: Any) -> ArgumentError:
-    return ArgumentError(f"numbers read as {dtype}, as indices and labels are, must be whole numbers, got {value}")
-
-
-def _write_whole(source: Array, target: Array) -> bool:
-    """Write `source` over `target`, an array of integers; return False if a number is not finite or out of its range."""
-    # the processor reports this itself for floating-point sources, except where the target is narrow
-    if source.size and (source.dtype.kind != "f" or target.dtype.name in _NARROW):
-        bounds = np.iinfo(target.dtype)
-        least, most = _ends(source)
-        if not (least > bounds.min - 1 and most < bounds.max + 1):
-            return False
-    try:
-        with np.errstate(invalid="raise"):
-            np.copyto(target, source, casting="unsafe")
-    except FloatingPointError:
-        return False
-    return True
-
-
-def _ends(source: Array) -> tuple[Any, Any]:
-    """The least and the largest number; both are NaN where one is."""
-    with np.errstate(invalid="ignore"):  # bfloat16 tells of NaN
-        least, most = source.min(), source.max()
-    # numbers of bfloat16 cannot be compared with large integers
-    return (float(least), float(most)) if source.dtype.kind == "V" else (least, most)
-
-
-def _in_dtype(value: float, dtype: str) -> complex:
-    """`value` as `cast` gives it in `dtype`."""
-    number = np.empty((), dtype_of(dtype))
-    cast(np.asarray(value, "float64"), number)
-    result: complex = number.item()
-    return result
-
-
-def _is_held(value: float, dtype: str) -> bool:
-    """Whether a dtype has the number itself, and no other one close by."""
-    try:
-        return _in_dtype(value, dtype) == value
-    except ArgumentError:
-        return False
-
-
-def _misses(value: float, dtype: str) -> bool:
-    """Whether a dtype of whole numbers or truths does not have a number."""
-    return dtype_of(dtype).kind in "iub" and not _is_held(value, dtype)
 
 
 def is_ready_on_device(synced: SyncedArray) -> bool:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, Space, dtype_of, ready
+from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, Space, ready
 from nn_core.communicators.callback import PassSums, Ready
 from nn_core.communicators.communicator import WORLD, Communicator
 from nn_core.dispatch.plugins import get_backend

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, dtype_of
+from nn_core.arrays.synced import HOST
 from nn_core.errors import ArgumentError, DTypeError
 from nn_core.typing import Array
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.communicators.engine import Engine, Handle
 from nn_core.typing import Array
 

@@ -9,8 +9,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, Version, dtype_of
+from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, Version
 from nn_core.context import Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of

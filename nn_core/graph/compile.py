@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, convert, dtype_of
+from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, convert
 from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
 from nn_core.graph.conversion import Conversion

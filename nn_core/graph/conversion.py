@@ -1,6 +1,7 @@
 """Conversions between dtypes and memories, as runners of a plan."""
 
-from nn_core.arrays.synced import HOST, Key, cast, convert
+from nn_core.arrays.casting import cast
+from nn_core.arrays.synced import HOST, Key, convert
 from nn_core.typing import Array
 
 

@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, Key, dtype_of
+from nn_core.arrays.synced import HOST, Key
 from nn_core.errors import ShapeError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import data_read, is_view

@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from nn_core.arrays.synced import HOST, Space, SyncedArray, dtype_of
+from nn_core.arrays.casting import dtype_of
+from nn_core.arrays.synced import HOST, Space, SyncedArray
 from nn_core.errors import GraphError
 from nn_core.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, dtype_held, storages_read
 from nn_core.graph.call import PreparedKernel

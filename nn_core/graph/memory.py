@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.synced import Key, Space, SyncedArray, dtype_of
+from nn_core.arrays.casting import dtype_of
+from nn_core.arrays.synced import Key, Space, SyncedArray
 from nn_core.typing import Array, ArrayDesc, Shape
 
 #: A free block is used for a buffer only if it is at most this many times as large.

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.leases import RELEASED, STRIDED
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST, Key, Space, dtype_of, ready
+from nn_core.arrays.synced import HOST, Key, Space, ready
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import as_channels_last, is_contiguous

@@ -15,7 +15,8 @@ from threading import get_ident
 from typing import Any, Final
 from weakref import ref
 
-from nn_core.arrays.synced import HOST, SyncedArray, dtype_of, ready
+from nn_core.arrays.casting import dtype_of
+from nn_core.arrays.synced import HOST, SyncedArray, ready
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.report import is_strict
 from nn_core.graph.call import WHEN_FORGOTTEN, ResolvedCall, SameDtypes

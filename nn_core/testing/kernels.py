@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.synced import Space, dtype_of
+from nn_core.arrays.casting import dtype_of
+from nn_core.arrays.synced import Space
 from nn_core.dispatch.registry import gradient_of
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.spec.model import FunctionSpec
 from nn_core.testing.operators import hidden_results, output_gradients, run, run_gradient, updated
 from nn_core.testing.samples.registry import Sample, numbers_of

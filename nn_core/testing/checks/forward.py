@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.kernels import KernelRun

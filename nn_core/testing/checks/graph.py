@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import dtype_of
 from nn_core.context import context_scope
 from nn_core.graph.apply import operator, operator_of
 from nn_core.graph.compile import needed_data

@@ -91,7 +91,7 @@ def _require_same_results(plain: Case, prepared: PreparedKernel) -> None:
 
 
 def _numpy(name: str) -> Any:
-    from nn_core.arrays.synced import dtype_of
+    from nn_core.arrays.casting import dtype_of
 
     return dtype_of(name)
 

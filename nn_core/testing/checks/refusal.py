@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nn_core.arrays.synced import dtype_of
+from nn_core.arrays.casting import dtype_of
 from nn_core.context import context_scope
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
 from nn_core.errors import NNCoreError
