@@ -1,7 +1,6 @@
 """The base class of solvers: which parameters they change, their numbers, and the steps of training."""
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -14,13 +13,14 @@ from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
 from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, first_rate, unknown_number
-from nn_core.solvers.states import Slot, SolverState, States, new_slot
+from nn_core.solvers.saving import SavedStates
+from nn_core.solvers.states import Slot, new_slot
 from nn_core.solvers.update import Rule, Target, targets_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
 
 
-class Solver:
+class Solver(SavedStates):
     """Base class of solvers.
 
     A solver is a subclass that names its numbers and states and defines `step`.
@@ -198,11 +198,6 @@ class Solver:
         self._unbind()
 
     # -- numbers ---------------------------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """Name of the method."""
-        return type(self).__name__
 
     @property
     def info(self) -> dict[str, Any]:
@@ -462,105 +457,6 @@ class Solver:
         """Whether any gradient has an element that is infinite or NaN; hooks as in the other checks."""
         return self._gradients.any(not_finite, self._slots.values(), pre_hook, post_hook)
 
-    # -- states ----------------------------------------------------------------------------------------------------
-
-    def get_states(self) -> dict[str, SolverState]:
-        """The states by name of the parameter; the arrays share memory with the solver's."""
-        return self._states().get()
-
-    @door
-    def set_states(self, states: Mapping[str, SolverState]) -> None:
-        """Take over the values of `states`; parameters that it does not name keep theirs.
-
-        Raises:
-            ArgumentError: when a parameter is not known, or the names of its states are not this solver's.
-            ShapeError: when a state has not the shape of its parameter. Nothing is changed in either case.
-        """
-        self._states().set(states)
-        self._unbind()
-
-    @door
-    def save_states(self, path: str | os.PathLike[str]) -> None:
-        """Write the states and the numbers to a file, which takes the place of an older one only when it is complete.
-
-        Args:
-            path: Path that ends in .h5, .npz or .safetensors.
-
-        Raises:
-            ArgumentError: when the extension is another one.
-        """
-        self._states().save(path, self._saved_numbers())
-
-    @door
-    def load_states(self, path: str | os.PathLike[str]) -> None:
-        """Read states that ``save_states()`` wrote, and the numbers, such as a changed learning rate.
-
-        Set the parameters first. A file that another program wrote has no numbers; those of the solver stay then.
-
-        Raises:
-            FileFormatError: when the file is damaged, or is not one of states.
-            ArgumentError: when it has states of a parameter that is not known, or of another method.
-            ShapeError: when a state has not the shape of its parameter. Nothing is changed in any of these cases.
-        """
-        function = f"load_states: {os.fspath(path)}"
-        states, numbers = self._states().read(path, self._number_names())
-        self._require_same_kind(function, numbers)
-        self._states().set(states, function)
-        self._restore_numbers(numbers)
-        self._unbind()
-
-    def get_state(self) -> dict[str, Any]:
-        """All that an update depends on, as plain values: the numbers, and the states by name of the parameter.
-
-        The arrays share memory with the solver's, where that is possible; copy them to keep them.
-        """
-        return {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
-
-    @door
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take over what `get_state` returned, for a solver with parameters of the same names.
-
-        Raises:
-            ArgumentError: when it is the state of another method or of other parameters.
-            ShapeError: when a state has not the shape of its parameter. Nothing is changed in either case.
-        """
-        if state["name"] != self.name or set(state["numbers"]) != set(self._number_names()):
-            raise ArgumentError(f"{self.name}.set_state: the state must be that of {self.name}, got {state['name']}")
-        self._require_same_kind(f"{self.name}.set_state", state["numbers"])
-        self._states().set_arrays(state["states"], f"{self.name}.set_state")
-        self._restore_numbers(state["numbers"])
-        self._unbind()
-
-    def _number_names(self) -> list[str]:
-        names = list(self.hyper_names)
-        if self.decay_name is not None and self.decay_name not in names:
-            names.append(self.decay_name)
-        return [*names, f"initial_{names[0]}"] if self.keeps_initial_rate else names
-
-    def _saved_numbers(self) -> dict[str, float]:
-        numbers = list(self._numbers)
-        if self._usual_decay is not None and self._decay_index is not None:
-            numbers[self._decay_index] = self._usual_decay
-        if self.keeps_initial_rate and math.isinf(numbers[-1]):
-            numbers[-1] = 0.0
-        return dict(zip(self._number_names(), numbers, strict=True))
-
-    def _require_same_kind(self, function: str, numbers: Mapping[str, float]) -> None:
-        for index, name in enumerate(self.hyper_names):
-            if name in self.fixed_names and numbers.get(name, self._numbers[index]) != self._numbers[index]:
-                kind = self._types[index]
-                raise ArgumentError(
-                    f"{function}: {name} must be that of this solver, {kind(self._numbers[index])}, got {kind(numbers[name])}"
-                )
-
-    def _restore_numbers(self, numbers: Mapping[str, float]) -> None:
-        for index, name in enumerate(self._number_names()):
-            if name in numbers:
-                self._numbers[index] = float(numbers[name])
-        if self.keeps_initial_rate and not self._numbers[-1]:
-            self._numbers[-1] = first_rate(self._numbers[0])
-        self._usual_decay = None
-
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={value}" for name, value in self.info.items())
         return f"{self.name}({numbers})"
@@ -585,9 +481,6 @@ class Solver:
     def _bind_to(self, targets: tuple[Target, ...]) -> None:
         self._groups = Groups(Rule(type(self).__name__, self.step, reads_t=self.reads_t), targets, self._numbers)
         self._gradients = Gradients(targets)
-
-    def _states(self) -> States:
-        return States(self.name, self.state_names, self._slots)
 
     def _unbind(self) -> None:
         self._groups.unbind()
