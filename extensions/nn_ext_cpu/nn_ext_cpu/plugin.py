@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, KnownOperators, Refusal, hookimpl
+from nn_ext_cpu.library import load_native
 
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
@@ -40,16 +41,16 @@ def probe() -> Refusal | None:
 
 def load() -> Backend:
     """Load the native library and make the backend."""
-    from nn_ext_cpu.backend import CpuBackend  # loads the native library, which importing a plugin must not
+    load_native()
+    from nn_ext_cpu.backend import CpuBackend  # it needs the native library, which importing a plugin must not load
 
     return CpuBackend()
 
 
 def devices() -> Sequence[str]:
     """One line for the host."""
-    from nn_ext_cpu import _native  # loads the native library, which importing a plugin must not
-
-    return [f"0: {os.cpu_count()} logical cores, {_native.isa()}, bfloat16 by {_native.bfloat16_products()}"]
+    native = load_native()
+    return [f"0: {os.cpu_count()} logical cores, {native.isa()}, bfloat16 by {native.bfloat16_products()}"]
 
 
 @hookimpl

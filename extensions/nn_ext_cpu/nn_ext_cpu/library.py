@@ -1,0 +1,36 @@
+"""Loading the native library, and with it the OpenMP runtime whose threads must not wait in vain."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+#: How often a thread of the OpenMP runtime looks for work before it sleeps. The runtime's own number, 300,000, lasts about
+#: 10 ms, and where cores are busy, threads that wait for each other then take the time of those that they wait for.
+SPINS: Final = 1000
+#: Settings of the user, which stay as they are.
+SETTINGS: Final = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+
+
+def load_native() -> ModuleType:
+    """Load the native library; waiting threads sleep early if the OpenMP runtime is loaded with it.
+
+    A runtime that the process has loaded before keeps its settings, and the environment is afterwards as it was.
+    """
+    with _bounded_spinning():
+        return import_module("nn_ext_cpu._native")
+
+
+@contextmanager
+def _bounded_spinning() -> Iterator[None]:
+    """Set what the OpenMP runtime reads once, when it is loaded."""
+    if any(name in os.environ for name in SETTINGS):
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = str(SPINS)
+    try:
+        yield
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
