@@ -1,13 +1,14 @@
 """The memory of each device: what a backend's array code works on, as a `Space`."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from nn_core.arrays.synced import HOST, Space, nothing
 from nn_core.context import get_current_context
-from nn_core.dispatch.plugins import get_backend
+from nn_core.dispatch.blame import own_method
+from nn_core.dispatch.plugins import PLUGINS, get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.typing import Array, Backend, Shape, extra
 
@@ -20,7 +21,7 @@ def space_of(backend: Backend, device_id: str) -> Space:
     key = (backend.array_class, device_id)
     space = _SPACES.get(key)
     if space is None:
-        space = HOST if backend.namespace() is np else _device_space(backend, device_id)
+        space = HOST if own_method(backend, "namespace")() is np else _device_space(backend, device_id)
         _SPACES[key] = space
     return space
 
@@ -37,11 +38,27 @@ def space_of_dlpack(kind: int, device_id: int) -> Space | None:
     return None
 
 
+def _forget() -> None:
+    """Drop the memory of backends that are not loaded any more; one that is loaded anew under the name is another."""
+    loaded = {id(backend) for backend in PLUGINS.loaded()}
+    for key, space in list(_SPACES.items()):
+        if space is not HOST and id(space.backend) not in loaded:
+            _SPACES.pop(key, None)
+
+
+PLUGINS.when_refreshed.append(_forget)
+
+
+def _optional_method(backend: Backend, method: str) -> Any:
+    return None if extra(backend, method) is None else own_method(backend, method)
+
+
 def _device_space(backend: Backend, device_id: str) -> Space:
     """The memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
-    choose: Callable[[str], object] | None = extra(backend, "use_device")
-    flush: Callable[[], object] = extra(backend, "flush") or nothing
-    upload: Callable[[Array, Array], object] | None = extra(backend, "upload")
+    choose: Callable[[str], object] | None = _optional_method(backend, "use_device")
+    flush: Callable[[], object] = _optional_method(backend, "flush") or nothing
+    upload: Callable[[Array, Array], object] | None = _optional_method(backend, "upload")
+    make, take, give = (own_method(backend, name) for name in ("empty", "from_numpy", "to_numpy"))
     if choose is None:
         use = nothing
     else:
@@ -51,17 +68,17 @@ def _device_space(backend: Backend, device_id: str) -> Space:
 
     def empty(shape: Shape, dtype: str) -> Array:
         use()
-        return backend.empty(shape, dtype)
+        return make(shape, dtype)
 
     def from_numpy(array: Array) -> Array:
         use()
         flush()
-        return backend.from_numpy(array)
+        return take(array)
 
     def to_numpy(array: Array) -> Array:
         use()
         flush()
-        return backend.to_numpy(array)
+        return give(array)
 
     name = f"{backend.array_class}:{device_id}"
     return Space(name, empty, from_numpy, to_numpy, upload, use, flush, backend)

@@ -32,7 +32,8 @@ def choose_engine(ctx: Context | None, name: str | None = None) -> Engine:
         return AloneEngine()
     offer = _named(name) if name is not None else _best(ctx, cast("Launch", launch))
     make = PLUGINS.offers.load(offer)
-    engine: Any = make(ctx)
+    with offer.called():
+        engine: Any = make(ctx)
     for attribute in ("rank", "size", "local_rank", "hosts", *_CALLS):
         if not hasattr(engine, attribute):
             raise PluginError(f"{offer.label}: an engine must have {attribute}, got {engine!r}")
@@ -64,7 +65,8 @@ def _best(ctx: Context | None, launch: Launch) -> Offer:
     refusals = []
     for offer in sorted(PLUGINS.offered("communicators"), key=lambda offer: _rank(ctx, offer)):
         info = cast("CommunicatorInfo", offer.info)
-        refusal = None if info.probe is None else load_target(offer.label, info.probe)()
+        with offer.called("probe"):
+            refusal = None if info.probe is None else load_target(offer.label, info.probe)()
         if refusal is None:
             return offer
         refusals.append(f"\n  {info.name}: {refusal.reason}")

@@ -22,7 +22,8 @@ def with_offered_cache(source: DataSource, cache: str, rng: Rng | None) -> DataS
         PluginError: when what the plugin makes is no source.
     """
     offer = PLUGINS.required_offer("data", cache, "cache")
-    cached = PLUGINS.offers.load(offer)(source, shuffle=source.shuffle, rng=rng)
+    with offer.called():
+        cached = PLUGINS.offers.load(offer)(source, shuffle=source.shuffle, rng=rng)
     if not isinstance(cached, DataSource):
         raise PluginError(f"{offer.label}: must make a DataSource, got {type(cached).__name__}")
     return cached
@@ -34,7 +35,12 @@ def offered_cell(extension: str) -> "Callable[[Path], np.ndarray[Any, Any]] | No
     if offer is None or getattr(offer.info, "role", "") != _CELL:
         return None
     read = PLUGINS.offers.load(offer)
-    return lambda path: np.asarray(read(path))
+
+    def read_cell(path: Path) -> "np.ndarray[Any, Any]":
+        with offer.called():
+            return np.asarray(read(path))
+
+    return read_cell
 
 
 def offered_cells() -> list[str]:

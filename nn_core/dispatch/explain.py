@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 from nn_core.context import Context, checked_context, get_current_context
+from nn_core.dispatch.blame import PluginCall, reason_of
 from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE
-from nn_core.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of
+from nn_core.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of, refusal_of
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.messages.refusal import door
 from nn_core.spec.builtin import SPECS
@@ -193,15 +194,25 @@ def _fusions(spec: FunctionSpec) -> Iterator[str]:
 
 def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:
     give = extra(candidate.backend, "notes")
-    return [] if give is None else cast("Sequence[str]", give(spec.api))
+    if give is None or candidate.backend is None:
+        return []
+    name = candidate.backend.name
+    try:
+        with PluginCall(name.partition(".")[0], f"notes() of backend {name!r}"):
+            return [str(note) for note in give(spec.api)]
+    except Exception as error:  # likewise
+        return [f"notes() of backend {name!r} raises {reason_of(error)}"]
 
 
 def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
     if candidate.kernel is None or function is None:
         return candidate.reason
     dtypes = dtypes_of(candidate.backend, candidate.dtype)
-    refusal = candidate.kernel.refuse(_call(function, dtypes, context.device_id))
-    return refusal.reason if refusal else ""
+    try:
+        refusal = refusal_of(candidate, _call(function, dtypes, context.device_id), context.device_id)
+        return refusal.reason if refusal else ""
+    except Exception as error:  # a plugin may raise anything, and who asks what would run wants to know
+        return f"refuse() raises {reason_of(error)}"
 
 
 def _call(function: FunctionInGraph, dtypes: Dtypes, device_id: str) -> Call:

@@ -5,6 +5,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from nn_core.dispatch.blame import PluginCall
 from nn_core.dispatch.claims import ambiguous
 from nn_core.dispatch.kinds import KINDS, ExtensionInfo, Kind, Target
 from nn_core.errors import ArgumentError, PluginError
@@ -28,6 +29,10 @@ class Offer(NamedTuple):
     def label(self) -> str:
         """For messages."""
         return f"{self.kind.noun} {self.info.name!r} of plugin {self.plugin!r}"
+
+    def called(self, part: str = "") -> PluginCall:
+        """A ``with`` block that calls what is offered: exceptions name the plugin."""
+        return PluginCall(self.plugin, f"{part + '() of ' if part else ''}the {self.kind.noun} {self.info.name!r}")
 
     @property
     def full_name(self) -> str:

@@ -310,6 +310,10 @@ class Plugins:
             return self.info(backend).array_class
         return ""
 
+    def owner_of_package(self, package: str) -> str:
+        """The plugin that was imported from a top-level package, empty where none was."""
+        return next((plugin.name for plugin in list(self._plugins.values()) if plugin.package == package), "")
+
     def failure(self, name: str) -> Failure | None:
         """Why a backend cannot be used, as far as somebody tried to."""
         return self._failures.get(name)

@@ -34,6 +34,8 @@ class Registry:
         self._by_api: dict[str, dict[str, Added]] = {}
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._overlays: dict[tuple[str, str], tuple[str, Kernel]] = {}
+        #: the plugins of all these kernels, by their addresses
+        self._owners: dict[int, str] = {}
 
     def add(
         self,
@@ -78,6 +80,7 @@ class Registry:
             self._kernels[backend, name] = kernels[backend][name]
         for backend, name in _places(overlays):
             self._overlays[backend, name] = plugin, overlays[backend][name]
+        self._note_owners()
 
     def remove(self, plugin: str) -> None:
         """Forget everything that `plugin` brought."""
@@ -90,6 +93,7 @@ class Registry:
                 del self._by_api[api]
         self._kernels = {key: kernel for key, kernel in self._kernels.items() if key[1] not in gone}
         self._overlays = {key: overlay for key, overlay in self._overlays.items() if overlay[0] != plugin}
+        self._note_owners()
 
     def spec(self, name: str) -> FunctionSpec | None:
         """The specification of the function called `name` in files (``Affine``)."""
@@ -149,11 +153,7 @@ class Registry:
 
     def owner_of_kernel(self, kernel: object) -> str:
         """The plugin that brought a kernel for a backend of another, empty when none did."""
-        for plugin, overlay in self._overlays.values():
-            if overlay is kernel:
-                return plugin
-        # looked for when an error is reported, so by going through all
-        return next((self._by_name[name].plugin for (_, name), own in self._kernels.items() if own is kernel), "")
+        return self._owners.get(id(kernel), "")
 
     def owner_of_overlay(self, backend: str, name: str) -> str:
         """The plugin that overlays a function of others on a backend of others, empty when none does."""
@@ -176,6 +176,11 @@ class Registry:
     def __iter__(self) -> Iterator[Added]:
         """The functions that plugins brought, by name."""
         return iter([self._by_name[name] for name in sorted(self._by_name)])
+
+    def _note_owners(self) -> None:
+        # the tables keep the kernels alive, so that no other object has their addresses
+        owners = {id(kernel): self._by_name[name].plugin for (_, name), kernel in self._kernels.items()}
+        self._owners = owners | {id(kernel): plugin for plugin, kernel in self._overlays.values()}
 
     def _require_free(self, new: Added) -> None:
         name, added = new.spec.name, self._by_name.get(new.spec.name)

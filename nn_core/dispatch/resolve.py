@@ -6,7 +6,8 @@ from typing import NamedTuple, Protocol, cast
 
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.admission import check_refusal
-from nn_core.dispatch.known import narrowed_kernel
+from nn_core.dispatch.blame import PluginCall
+from nn_core.dispatch.known import narrowed_kernel, table_kernel
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
 from nn_core.dispatch.report import record
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
@@ -88,10 +89,7 @@ def resolve(
             continue
         # anew for each candidate: the entry says the dtype, and the backend those that go with it
         call = make_call(dtypes_of(candidate.backend, candidate.dtype))
-        use_device = extra(candidate.backend, "use_device")
-        if use_device is not None:
-            use_device(context.device_id)  # what a kernel takes may depend on the device
-        refusal = candidate.kernel.refuse(call)
+        refusal = refusal_of(candidate, call, context.device_id, plugins)
         if refusal is not None:
             check_refusal(f"{spec.api}: refuse() of the kernel of {candidate.entry}", refusal)
             refusals.append((candidate.entry, refusal))
@@ -101,6 +99,19 @@ def resolve(
             record(spec.name, first.entry, candidate.entry, refusals[0][1].reason, left_family=left_family)
         return Resolution(candidate.kernel, candidate.backend, call, tuple(refusals))
     raise KernelNotFoundError(_all_refused(spec, args, refusals))
+
+
+def refusal_of(candidate: Candidate, call: Call, device_id: str, plugins: Plugins = PLUGINS) -> Refusal | None:
+    """Return the answer of a candidate to a call; what the kernel raises in place of one names its plugin."""
+    assert candidate.backend is not None and candidate.kernel is not None
+    use_device = extra(candidate.backend, "use_device")
+    plugin = candidate.backend.name.partition(".")[0]
+    if use_device is not None:
+        with PluginCall(plugin, f"use_device() of backend {candidate.backend.name!r}"):
+            use_device(device_id)  # what a kernel takes may depend on the device
+    owner = plugins.registry.owner_of_kernel(table_kernel(candidate.kernel)) or plugin
+    with PluginCall(owner, f"refuse() of the kernel of F.{call.spec.api} for backend {candidate.backend.name!r}"):
+        return candidate.kernel.refuse(call)
 
 
 class Dtypes(NamedTuple):

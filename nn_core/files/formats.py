@@ -11,7 +11,7 @@ from typing import IO, Final
 import numpy as np
 
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.errors import ArgumentError, DTypeError, FileFormatError
+from nn_core.errors import ArgumentError, DTypeError, FileFormatError, PluginError
 from nn_core.files.atomic import atomic_writer, open_to_read, remove_leftovers
 from nn_core.files.entries import NUMBERS, Entries, Entry, PathOrFile
 from nn_core.files.hdf5 import read_hdf5, write_hdf5
@@ -141,7 +141,7 @@ def _read(file: IO[bytes], extension: str, name: str) -> Entries:
         return {key: _restored(entry) if _DTYPE in entry.attributes else entry for key, entry in read(file).items()}
     except FileFormatError as error:
         raise FileFormatError(f"{name}: {error}") from error.__cause__
-    except MemoryError:
+    except (MemoryError, PluginError):
         raise
     except Exception as error:  # parsers meet bytes that nobody has checked, and raise whatever comes up
         told = " ".join(str(error).split())  # a line end could begin a hint of its own
@@ -179,10 +179,15 @@ def _format(extension: str) -> Format | None:
         return None
 
     def write(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
-        PLUGINS.offers.load(offer, "write")(file, entries)
+        with offer.called("write"):
+            PLUGINS.offers.load(offer, "write")(file, entries)
 
     def read(file: IO[bytes]) -> Entries:
-        return dict(PLUGINS.offers.load(offer, "read")(file))
+        with offer.called("read"):
+            found = PLUGINS.offers.load(offer, "read")(file)
+        if not isinstance(found, Mapping) or not all(type(k) is str and isinstance(e, Entry) for k, e in found.items()):
+            raise PluginError(f"{offer.label}: read() must return {{name: Entry}}, got {type(found).__name__}")
+        return dict(found)
 
     return Format(write, read)
 

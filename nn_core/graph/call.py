@@ -13,12 +13,13 @@ from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.spaces import space_of
 from nn_core.arrays.synced import GRAPH_VERSION, HOST, Key, Space, Version
 from nn_core.context import Context
+from nn_core.dispatch.blame import own_method
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import spec_of
 from nn_core.dispatch.report import is_strict
 from nn_core.dispatch.resolve import Dtypes, dtypes_of, resolve
 from nn_core.graph.checked import guarded_kernel
-from nn_core.graph.failure import note_call
+from nn_core.graph.failure import KernelCall, note_call
 from nn_core.graph.infer import infer, input_entries, made_outputs, warn_of_all_pairs
 from nn_core.graph.lengths import Origin, origins_of
 from nn_core.graph.memory import channels_last_strides
@@ -258,15 +259,16 @@ class PreparedKernel:
         self.input_keys = _keys(self.space, self.input_dtypes)
         self.output_keys = tuple([(self.space, dtype) for dtype in self.output_dtypes])
         self.updated = _updated(self.spec, len(call.inputs))
-        self.empty = backend.empty if self.space is HOST else self.space.empty
-        #: makes memory for each output
-        self.makers = tuple([self.maker(desc) for desc in call.outputs])
+        self.empty = own_method(backend, "empty") if self.space is HOST else self.space.empty
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
-        self.layout = _layout_of(kernel, call)
-        #: whether it takes arrays of which only the last axis is dense
-        self.strided = _is_strided(kernel, call)
+        with self._asked():
+            self.layout = _layout_of(kernel, call)
+            #: whether it takes arrays of which only the last axis is dense
+            self.strided = _is_strided(kernel, call)
+            #: makes memory for each output
+            self.makers = tuple([self.maker(desc) for desc in call.outputs])
         #: whether arrays may be channels-last when the kernel is run without a plan
         self.images = self.layout != "contiguous" and self.space is HOST and _has_images(self.output_shapes)
         #: whether it only reads C-contiguous arrays and writes fresh ones when it runs at once
@@ -292,11 +294,8 @@ class PreparedKernel:
         """The forward runner for C-contiguous arrays."""
         if self._forward is None:
             self.space.use()  # runners may hold what belongs to the current device
-            try:
+            with self._asked():
                 self._forward = self._guarded.forward(self.call)
-            except Exception as error:
-                self.note(error)
-                raise
         return self._forward
 
     @property
@@ -307,7 +306,10 @@ class PreparedKernel:
             self._at_once = self.forward if repeater is None else repeater(self.forward)
         return self._at_once
 
-    def note(self, error: Exception) -> None:
+    def _asked(self) -> KernelCall:
+        return KernelCall(self.call, self.backend.name, self.implementation)
+
+    def note(self, error: BaseException) -> None:
         """Note in `error` that it comes from this kernel."""
         note_call(error, self.call, self.backend.name, self.implementation)
 
@@ -317,7 +319,8 @@ class PreparedKernel:
             return self.forward
         if channels_last not in self._laid_out:
             self.space.use()
-            self._laid_out[channels_last] = self._guarded.forward(self._call_for(channels_last))
+            with self._asked():
+                self._laid_out[channels_last] = self._guarded.forward(self._call_for(channels_last))
         return self._laid_out[channels_last]
 
     def backward_for(self, wanted: tuple[bool, ...], channels_last: tuple[bool, ...]) -> Runner | None:
@@ -325,7 +328,8 @@ class PreparedKernel:
         key = (wanted, channels_last)
         if key not in self._backward:
             self.space.use()
-            self._backward[key] = self._guarded.backward(self._call_for(channels_last), wanted)
+            with self._asked():
+                self._backward[key] = self._guarded.backward(self._call_for(channels_last), wanted)
         return self._backward[key]
 
     def _call_for(self, channels_last: tuple[bool, ...]) -> Call:

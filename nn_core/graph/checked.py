@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from nn_core.dispatch.blame import TRUSTED
 from nn_core.dispatch.known import table_kernel
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import PluginError
@@ -31,8 +32,6 @@ _TELLING_BYTES: Final = 4
 T = TypeVar("T")
 #: The outputs of a runner: descriptions of arrays by their places among its arguments.
 _Written: TypeAlias = Mapping[int, ArrayDesc | None]
-#: Packages whose kernels the conformance kit runs on in the tests of nn_core.
-TRUSTED: Final = frozenset({"nn_core", "nn_ext_cpu", "nn_ext_cuda", "nn_ext_cudnn"})
 
 
 def guarded_kernel(kernel: Kernel, backend: Backend, *, always: bool) -> Kernel:

@@ -2,12 +2,13 @@
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from nn_core.dispatch.registry import shape_rule_of
+from nn_core.dispatch.blame import PluginCall
+from nn_core.dispatch.registry import REGISTRY, shape_rule_of
 from nn_core.errors import ArgumentError, NNCoreError, PluginError, ShapeError
 from nn_core.logger import logger
 from nn_core.rules.broadcasting import broadcast_shapes
@@ -28,8 +29,13 @@ def infer(
             if shape is not None and math.prod(shape) > MAX_SIZE:
                 raise ShapeError(f"a result must have at most 2^48 elements, got shape {shape}")
     except NNCoreError as error:  # rules complain of shapes alone; who was called with what is known here
-        raise type(error)(described(spec, str(error), args, shapes)) from None
+        raise _as_ours(error)(described(spec, str(error), args, shapes)) from error.__cause__
     return found
+
+
+def _as_ours(error: NNCoreError) -> Callable[[str], NNCoreError]:
+    """Return the class of an error of ours; of one that a plugin derives, whose constructor may take anything, its base."""
+    return next(kind for kind in type(error).__mro__ if kind.__module__ == NNCoreError.__module__)
 
 
 def _by_rule(
@@ -41,7 +47,11 @@ def _by_rule(
         return (shapes[names.index(spec.shape[8:])],) * len(spec.outputs)
     if spec.shape == "broadcast":
         return tuple([broadcast_shapes(*[shape for shape in shapes if shape is not None])] * len(spec.outputs))
-    return _checked(spec, shape_rule_of(spec.name)(*shapes, **args))
+    rule, added = shape_rule_of(spec.name), REGISTRY.added(spec.name)
+    if added is None:
+        return _checked(spec, rule(*shapes, **args))
+    with PluginCall(added.plugin, f"the shape rule of F.{added.key}"):
+        return _checked(spec, rule(*shapes, **args))
 
 
 def _checked(spec: FunctionSpec, result: Any) -> tuple[Shape | None, ...]:

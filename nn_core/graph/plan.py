@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from nn_core.arrays.leases import BufferLease
 from nn_core.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
+from nn_core.dispatch.blame import note_by_frames
 from nn_core.graph.call import KERNELS_VERSION
 from nn_core.graph.checked import runner_of
 from nn_core.graph.conversion import Conversion
@@ -167,9 +168,9 @@ class Plan:
             else:
                 for step in self._steps_now():
                     step()
-        except Exception as error:
-            self._note(error, runner or getattr(step, "func", None))
+        except BaseException as error:
             self._retry()
+            self._note(error, runner or getattr(step, "func", None))
             raise
         finally:  # of a pass that failed, too: some of it may have run
             for synced in self.rewritten:  # running statistics: other copies of them are old now
@@ -196,13 +197,14 @@ class Plan:
                 _RETRIED[entry.node] = _RETRIED.get(entry.node, 0) + 1
         GRAPH_VERSION.advance()
 
-    def _note(self, error: Exception, runner: Runner | None) -> None:
+    def _note(self, error: BaseException, runner: Runner | None) -> None:
         """Note in `error` which function of the plan it comes from, where that can be told."""
         for entry in self.entries:
             if runner_of(entry.runner) is runner_of(runner) and entry.node is not None:
                 shapes = [None if value is None else value.plain_shape for value in entry.node.inputs]
                 backend = "" if entry.backend is None else entry.backend.name
                 add_note(error, entry.node.spec, backend, shapes, entry.node.args, getattr(entry.runner, "owner", ""))
+        note_by_frames(error, "a step of a plan")  # one of several that were merged
 
     def read_leaves(self) -> None:
         """See to it that the arrays that the plan reads hold the values of their variables."""
@@ -280,7 +282,7 @@ class Plan:
             ready(entry.space)
         try:
             entry.runner(*entry.arrays)
-        except Exception as error:
+        except BaseException as error:
             self._note(error, entry.runner)
             raise
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from nn_core.arrays.synced import SyncedArray
+from nn_core.dispatch.blame import PluginCall
 from nn_core.dispatch.known import KnownOperators
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError, PluginError
@@ -83,7 +84,7 @@ def _fused_chains(
         chain = _chain_at(node, fusion.chain, sole_reader)
         if not chain or not taken.isdisjoint(chain) or rewriting.separates(chain) or not _is_known(plugin, chain):
             continue
-        fused = _fused(label, fusion, chain)
+        fused = _fused(plugin, label, fusion, chain)
         if fused is not None:
             taken.update(chain)
             yield chain, fused
@@ -144,11 +145,13 @@ def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list
     return chain
 
 
-def _fused(label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
+def _fused(plugin: str, label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
     """The operator to run instead of `chain`; None where the plugin or the rules of the operator do not want it."""
-    settings = fusion.settings(*(node.args for node in chain))
-    if settings is None:
-        return None
+    with PluginCall(plugin, f"settings() of {label}"):
+        settings = fusion.settings(*(node.args for node in chain))
+        if settings is None:
+            return None
+        settings = dict(settings)
     spec = PLUGINS.function_named(fusion.function)
     if spec is None:
         raise PluginError(f"{label}: function must be an operator that is installed, got {fusion.function!r}")

@@ -2,9 +2,12 @@
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Final, ParamSpec, TypeVar
 
 from nn_core.context import Context, context_scope, get_current_context
+from nn_core.dispatch.blame import PluginCall
+from nn_core.dispatch.registry import REGISTRY
 from nn_core.rules.registry import ROUND_ONCE, GradientCall, GradientRule
 from nn_core.spec.model import FunctionSpec
 
@@ -29,10 +32,13 @@ def widens(spec: FunctionSpec, context: Context) -> bool:
 def graph_of_rule(F: Any, rule: GradientRule, spec: FunctionSpec, call: GradientCall) -> Any:
     """Build the gradients of a function as parts of a graph; in half precision they are float32."""
     context = get_current_context()
-    if not widens(spec, context):
-        return rule(F, call)
-    with context_scope(wide_context(context)):
-        return rule(F, call)
+    added = REGISTRY.added(spec.name)
+    wide = wide_context(context) if widens(spec, context) else context
+    with PluginCall(added.plugin, f"the gradient rule of F.{added.key}") if added else nullcontext():
+        if wide is context:
+            return rule(F, call)
+        with context_scope(wide):
+            return rule(F, call)
 
 
 def in_float32(function: Callable[P, R]) -> Callable[P, R]:

@@ -109,9 +109,9 @@ class RuleRunner:
         with np.errstate(all="ignore"):  # nan and inf are values like any other
             try:
                 results = self._rule(self._functions, call)
-            except Exception as error:
+            except BaseException as error:
                 spec, args = self._spec_args
-                if self._is_foreign and is_write(error):
+                if self._is_foreign and isinstance(error, Exception) and is_write(error):
                     raise PluginError(f"{spec.api}: a gradient rule must not change what it reads, got: {error}") from error
                 add_note(error, spec, self._backend, self._shapes[: self._n_inputs], args, what="the gradient rule of ")
                 raise

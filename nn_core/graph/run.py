@@ -77,7 +77,7 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
     runner = kernel.at_once if channels_last is None else kernel.forward_for(channels_last)
     try:
         return runner(*arrays)
-    except Exception as error:
+    except BaseException as error:
         kernel.note(error)
         raise
 

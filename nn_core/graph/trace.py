@@ -162,7 +162,7 @@ class Trace:
             ready(node.space)
         try:
             node.forward(*arrays)
-        except Exception as error:
+        except BaseException as error:
             node.kernel.note(error)
             raise
         variable = _new(Variable)  # past the constructor, which makes a storage

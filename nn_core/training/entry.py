@@ -85,7 +85,8 @@ def offered(name: str) -> Extension:
             f"  hint: pip install nn-ext-{name.lower()}, if there is such a package"
         )
     found = PLUGINS.offers.load(offer, "target")
-    made = found() if isinstance(found, type) else found
+    with offer.called():
+        made = found() if isinstance(found, type) else found
     if getattr(offer.info, "role", "") == "logger":
         from nn_core.training.extensions.tables import Tell  # which imports this module
 

@@ -166,5 +166,6 @@ def _offered(name: str) -> FunctionModifier:
     offer = PLUGINS.required_offer("passes", name, "pass")
     found = PLUGINS.offers.load(offer)
     if isinstance(found, type):
-        found = found()
+        with offer.called():
+            found = found()
     return found if isinstance(found, FunctionModifier) else _Rewriting(offer.label, found)

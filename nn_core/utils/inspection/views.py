@@ -22,4 +22,5 @@ def view(v: Variable, viewer: str) -> Any:
     """
     offer = PLUGINS.required_offer("viewers", viewer, "viewer")
     made = PLUGINS.offers.load(offer)
-    return (made() if isinstance(made, type) else made).view(v)
+    with offer.called("view"):
+        return (made() if isinstance(made, type) else made).view(v)
