@@ -99,8 +99,8 @@ writes: $(VENV)/.extensions ## write leaves in every way between passes; COUNT=0
 half-precision: $(VENV)/.extensions ## count units in the last place in half precision; COUNT=0: all samples
 	$(LANE)half_precision $(LANE_OPTIONS)
 
-specials: $(VENV)/.extensions ## plant NaN, infinities, -0.0 and subnormal numbers in samples; COUNT=0: all samples
-	$(LANE)specials $(LANE_OPTIONS)
+specials: $(VENV)/.extensions ## plant NaN, infinities, -0.0 and subnormal numbers in samples; COUNT=0: all samples; WAYS=4: so many for each
+	$(LANE)specials $(LANE_OPTIONS) $(if $(WAYS),--ways $(WAYS))
 
 perturbed: $(VENV)/.extensions ## compute samples with memory that holds one thing or another; COUNT=0: all samples
 	$(LANE)perturbed $(LANE_OPTIONS)
@@ -111,8 +111,8 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed half-precision mutation ## the short forms of the lanes that CI runs
-lanes: seeded-lanes specials api interrupts signals faults states processes growth ## the short forms of all lanes
+seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation ## the short forms of the lanes that CI runs
+lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is
 # written to build/sanitize. The sanitizers of GCC are loaded first; oneDNN itself is not instrumented.

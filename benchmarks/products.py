@@ -1,13 +1,16 @@
-"""Matrix products of float32, beside the libraries that are installed: billions of operations a second of processor time.
+"""Matrix products of float32, beside the libraries that are installed: billions of operations a second.
 
     OMP_NUM_THREADS=1 python -m benchmarks.products [repeats]
+    OMP_NUM_THREADS=2 python -m benchmarks.products [repeats]
 
-One product at a time is called by all libraries in turns; the most of the repeats counts. `dnnl_sgemm` is that of the oneDNN
-in this environment, OpenBLAS that of the package scipy-openblas32, PyTorch multiplies by its own libraries.
+One product at a time is called by all libraries in turns; the most of the repeats counts. One thread is measured by its
+processor time, more by the clock. `dnnl_sgemm` is that of the oneDNN in this environment, OpenBLAS that of the package
+scipy-openblas32, PyTorch multiplies by its own libraries.
 """
 
 import ctypes
 import importlib.util
+import os
 import sys
 import time
 from pathlib import Path
@@ -18,6 +21,8 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
 
+#: Of all libraries.
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 #: Rows, columns and terms of the sums: square, then thin in each direction.
 SIZES = [(n, n, n) for n in (128, 256, 300, 512, 768, 1024, 2048)]
 SIZES += [
@@ -60,7 +65,7 @@ def of_openblas():
     import scipy_openblas32
 
     library = ctypes.CDLL(str(next(Path(scipy_openblas32.get_lib_dir()).glob("libscipy_openblas*"))))
-    library.scipy_openblas_set_num_threads(1)
+    library.scipy_openblas_set_num_threads(THREADS)
     function = library.scipy_cblas_sgemm
     number = ctypes.c_int
     function.argtypes = [*[number] * 6, FLOAT, POINTER, number, POINTER, number, FLOAT, POINTER, number]
@@ -81,7 +86,7 @@ def of_torch():
         return None
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
 
     def call(a, b, c, m, n, k, turned):
         left, right, result = (torch.from_numpy(array) for array in (a, b, c))
@@ -109,7 +114,8 @@ LIBRARIES = {"nn_core": ours, "dnnl_sgemm": of_onednn, "OpenBLAS": of_openblas, 
 def main() -> None:
     """Print a table."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
-    nn.set_num_threads(1)
+    nn.set_num_threads(THREADS)
+    clock = time.process_time if THREADS == 1 else time.perf_counter
     found = {name: call for name, library in LIBRARIES.items() if (call := library()) is not None}
     print(f"| m x n x k | | {' | '.join(found)} |\n|---|---|{'---|' * len(found)}")
     rng = np.random.default_rng(0)
@@ -122,10 +128,10 @@ def main() -> None:
             least = dict.fromkeys(calls, float("inf"))
             for _ in range(repeats):
                 for name, call in calls.items():
-                    start = time.process_time()
+                    start = clock()
                     for _ in range(many):
                         call()
-                    least[name] = min(least[name], (time.process_time() - start) / many)
+                    least[name] = min(least[name], (clock() - start) / many)
             speeds = " | ".join(f"{2e-9 * m * n * k / seconds:.0f}" for seconds in least.values())
             kind = "".join("T" if flag else "N" for flag in turned)
             print(f"| {m} x {n} x {k} | {kind} | {speeds} |", flush=True)

@@ -1,7 +1,7 @@
 """Plant one NaN, infinity, negative zero or subnormal number in a sample: all ways to run it give the same pattern.
 
     python -m tools.specials --count 2000 --seed 0             # so many planted numbers; 0 means all of them
-    python -m tools.specials --count 0 --dtype bfloat16 --backend cpu
+    python -m tools.specials --count 0 --ways 4 --dtype bfloat16 --backend cpu
 
 The number is in one place of one floating input, or of the gradient of one output. Results and gradients of the reference, run
 function by function, are the standard. docs/special_values.md is the promise that this lane proves.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,6 +138,13 @@ class Graph:
             and any(x is not None and x.need_grad for x in self._inputs)
         )
 
+    def plant(self, planted: Planted) -> None:
+        """Take the numbers of another one, which has the same sample."""
+        self._planted = planted
+        for x, array in zip(self._inputs, planted.inputs(), strict=True):
+            if x is not None and array is not None:
+                x.data.get_data("w")[...] = array
+
     def values(self, clear: bool) -> Values:
         """The results; then the gradients of the inputs for each floating output, of the first one if it clears."""
         found = {f"output {n}": np.array(result.data.get_data("r")) for n, result in enumerate(self.results)}
@@ -174,48 +182,58 @@ def _after(y: nn.Variable) -> nn.Variable:
     return F.mul_scalar(rectified, 2.0)
 
 
-def keep(planted: Planted) -> Values:
+#: The graph that ran a sample in some way, which the next number in the same sample runs in too.
+Held = dict[str, Graph]
+
+
+def keep(planted: Planted, held: Held) -> Values:
     """Keep all values."""
-    return _static(planted, {}, clear=False)
+    return _static(planted, held, {}, clear=False)
 
 
-def train(planted: Planted) -> Values:
+def train(planted: Planted, held: Held) -> Values:
     """Clear what no gradient reads."""
-    return _static(planted, {"clear_no_need_grad": True}, clear=True)
+    return _static(planted, held, {"clear_no_need_grad": True}, clear=True)
 
 
-def infer(planted: Planted) -> Values:
+def infer(planted: Planted, held: Held) -> Values:
     """Clear everything but the results."""
-    return _static(planted, {"clear_buffer": True}, trained=False)
+    return _static(planted, held, {"clear_buffer": True}, trained=False)
 
 
-def infer_needless(planted: Planted) -> Values:
+def infer_needless(planted: Planted, held: Held) -> Values:
     """Clear what no gradient reads, where no input has one."""
-    return _static(planted, {"clear_no_need_grad": True}, trained=False)
+    return _static(planted, held, {"clear_no_need_grad": True}, trained=False)
 
 
-def _static(planted: Planted, flags: dict[str, Any], trained: bool = True, clear: bool = False) -> Values:
-    graph = Graph(planted, trained)
-    found: Values = {}
+def _static(planted: Planted, held: Held, flags: dict[str, Any], trained: bool = True, clear: bool = False) -> Values:
+    passes = 1
     once = planted.spec.updates or planted.spec.has("seeded")  # a second pass would not find what the first one did
-    for _ in range(1 if once else PASSES):
+    if once or "graph" not in held:
+        held["graph"] = Graph(planted, trained)
+        passes = 1 if once else PASSES
+    else:
+        held["graph"].plant(planted)
+    graph, found = held["graph"], Values()
+    for _ in range(passes):
         nn.seed(313)
         forward_all(graph.results, **flags)
         found = graph.values(clear)
     return found
 
 
-def dynamic(planted: Planted) -> Values:
+def dynamic(planted: Planted, held: Held) -> Values:
     """Compute while the graph is built."""
     found: Values = {}
-    for _ in range(STEPS):
+    for _ in range(1 if held else STEPS):
         nn.seed(313)
         with nn.auto_forward():
-            found = Graph(planted, True).values(True)
+            held["graph"] = Graph(planted, True)
+            found = held["graph"].values(True)
     return found
 
 
-RUNS: Final[Mapping[str, Callable[[Planted], Values]]] = {
+RUNS: Final[Mapping[str, Callable[[Planted, Held], Values]]] = {
     "keep": keep,
     "train": train,
     "infer": infer,
@@ -225,17 +243,24 @@ RUNS: Final[Mapping[str, Callable[[Planted], Values]]] = {
 STANDARD: Final = Way("reference", "keep", False)
 
 
-def outcome(planted: Planted, way: Way) -> Outcome:
-    """Return what `way` gives, or the class of the error in which it ends."""
-    with ExitStack() as stack:
-        stack.enter_context(context_scope(context_of(way.backend, planted.dtype)))
-        stack.enter_context(np.errstate(all="ignore"))
-        if not way.optimized:
-            stack.enter_context(without(*OPTIMIZATIONS))
-        try:
-            return RUNS[way.run](planted)
-        except Exception as error:
-            return f"{type(error).__name__}{'' if isinstance(error, NNCoreError) else ', which is none of ours'}"
+class Bench:
+    """All ways to run a sample, for one planted number after another; they share what was built and compiled for the first."""
+
+    def __init__(self) -> None:
+        self._held = dict[Way, Held]()
+
+    def outcome(self, planted: Planted, way: Way) -> Outcome:
+        """Return what `way` gives, or the class of the error in which it ends."""
+        with ExitStack() as stack:
+            stack.enter_context(context_scope(context_of(way.backend, planted.dtype)))
+            stack.enter_context(np.errstate(all="ignore"))
+            if not way.optimized:
+                stack.enter_context(without(*OPTIMIZATIONS))
+            try:
+                return RUNS[way.run](planted, self._held.setdefault(way, {}))
+            except Exception as error:
+                self._held.pop(way)
+                return f"{type(error).__name__}{'' if isinstance(error, NNCoreError) else ', which is none of ours'}"
 
 
 def pattern(array: Numbers) -> Numbers:
@@ -253,9 +278,10 @@ def pattern(array: Numbers) -> Numbers:
 class Standard:
     """Return what the reference gives, and which numbers depend on the one that was planted."""
 
-    def __init__(self, planted: Planted) -> None:
+    def __init__(self, planted: Planted, bench: Bench) -> None:
         self._planted = planted
-        self.outcome = outcome(planted, STANDARD)
+        self._bench = bench
+        self.outcome = bench.outcome(planted, STANDARD)
 
     def differs(self, found: Outcome) -> str:
         """How an outcome differs; empty where it does not."""
@@ -280,7 +306,8 @@ class Standard:
 
     def _depending(self, name: str) -> Numbers:
         """Tell where a result changes with the number in the place, if it is an ordinary one."""
-        plain, moved = (outcome(replace(self._planted, special=special), STANDARD) for special in ("plain", "moved"))
+        specials = ("plain", "moved")
+        plain, moved = (self._bench.outcome(replace(self._planted, special=special), STANDARD) for special in specials)
         assert not isinstance(plain, str) and not isinstance(moved, str)
         return np.asarray(plain[name] != moved[name])
 
@@ -319,9 +346,9 @@ def all_planted(dtypes: Sequence[str], rng: np.random.Generator) -> Iterator[Pla
     for dtype in dtypes:
         for spec in functions_of(["cpu"] if "cpu" in list_extensions() else ["reference"]):
             for sample in samples_of(spec):
-                for position in _positions(spec, sample):
-                    for special in SPECIALS:
-                        for chained in (False, True) if _is_floating(spec, sample) else (False,):
+                for chained in (False, True) if _is_floating(spec, sample) else (False,):
+                    for position in _positions(spec, sample):
+                        for special in SPECIALS:
                             yield Planted(spec, sample, dtype, special, position, int(rng.integers(2**31)), chained)
 
 
@@ -338,22 +365,30 @@ def _positions(spec: FunctionSpec, sample: Sample) -> list[int]:
     return found + ([len(inputs) + n for n in range(n_outputs)] if spec.differentiable and sample.gradient else [])
 
 
-def ways(backends: Sequence[str]) -> list[Way]:
+def ways_of(backends: Sequence[str]) -> list[Way]:
     """All runs on some backends; those whose plans differ without optimizations also without them, the standard left out."""
     found = [Way(backend, run, True) for backend in backends for run in RUNS]
     found += [Way(backend, run, False) for backend in backends for run in ("keep", "infer", "dynamic")]
     return [way for way in found if way != STANDARD]
 
 
-def check(planted: Planted, backends: Sequence[str]) -> Iterator[str]:
-    """Texts of what differs from the standard, each with the ways that give it."""
-    standard, found = Standard(planted), dict[str, list[str]]()
-    for way in ways(backends):
-        text = standard.differs(outcome(planted, way))
-        if text:
-            found.setdefault(text, []).append(str(way))
-    for text, given in found.items():
-        yield f"{planted}: {text}; {', '.join(given)}"
+def check(group: Sequence[Planted], ways: Callable[[], Sequence[Way]]) -> Iterator[tuple[Planted, str]]:
+    """Texts of what differs from the standard, each with the ways that give it, for numbers in one sample."""
+    bench = Bench()
+    for planted in group:
+        standard, found = Standard(planted, bench), dict[str, list[str]]()
+        for way in ways():
+            text = standard.differs(bench.outcome(planted, way))
+            if text:
+                found.setdefault(text, []).append(str(way))
+        for text, given in found.items():
+            yield planted, f"{planted}: {text}; {', '.join(given)}"
+
+
+def grouped(found: Sequence[Planted]) -> Iterator[list[Planted]]:
+    """Those that differ in the number and its place alone."""
+    for _, group in groupby(found, key=lambda one: (one.spec.name, one.sample.name, one.dtype, one.chained)):
+        yield list(group)
 
 
 @click.command()
@@ -362,6 +397,7 @@ def check(planted: Planted, backends: Sequence[str]) -> Iterator[str]:
 @click.option("--dtype", "dtypes", multiple=True, default=DTYPES, help="Only these.")
 @click.option("--backend", "backends", multiple=True, default=("cpu", "reference"), help="Only these.")
 @click.option("--function", "functions", multiple=True, help="Only these.")
+@click.option("--ways", "n_ways", default=0, help="Ways drawn for each planted number; 0: all.")
 @click.option("--emulated", multiple=True, help="Import these modules first, which emulate a device: emulated_device.")
 @report_option
 def main(
@@ -370,6 +406,7 @@ def main(
     dtypes: Sequence[str],
     backends: Sequence[str],
     functions: Sequence[str],
+    n_ways: int,
     emulated: Sequence[str],
     report: Path | None,
 ) -> None:
@@ -381,8 +418,13 @@ def main(
     if count and count < len(found):
         found = [found[n] for n in sorted(rng.choice(len(found), count, replace=False))]
     findings = Counter[str]()
-    for planted in found:
-        for text in check(planted, backends):
+    ways = ways_of(backends)
+
+    def drawn() -> list[Way]:
+        return [ways[n] for n in sorted(rng.choice(len(ways), n_ways, replace=False))] if n_ways else ways
+
+    for group in grouped(found):
+        for planted, text in check(group, drawn):
             findings[planted.spec.name] += 1
             click.echo(f"--- {text}")
     click.echo(f"{dict(findings)}")

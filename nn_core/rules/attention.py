@@ -62,7 +62,7 @@ def dropout_attention(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 
 def _gradients(F: Any, g: GradientCall, dy: Any, factors: Any) -> tuple[Any, ...]:
-    weights = _weights(F, g)
+    weights, hidden = _weights(F, g)
     dq = dk = dv = d_mask = None
     if g.wants("v"):
         dv = F.batch_matmul(weights if factors is None else weights * factors, dy, transpose_a=True)
@@ -71,6 +71,8 @@ def _gradients(F: Any, g: GradientCall, dy: Any, factors: Any) -> tuple[Any, ...
         if factors is not None:
             d_weights = d_weights * factors
         d_scores = d_weights - weights * F.sum(d_weights, axes=(d_weights.ndim - 1,), keep_dims=True)
+        if hidden is not None:  # 0 times the sum is NaN where that is
+            d_scores = F.bool_fill(d_scores, hidden, value=0.0)
         if g.wants("q"):
             dq = F.batch_matmul(d_scores, g.k) * g.scale
         if g.wants("k"):
@@ -80,11 +82,16 @@ def _gradients(F: Any, g: GradientCall, dy: Any, factors: Any) -> tuple[Any, ...
     return dq, dk, dv, d_mask
 
 
-def _weights(F: Any, g: GradientCall) -> Any:
-    """The softmax of the scores; zeros where a query sees no key, so that all its scores are -inf."""
+def _weights(F: Any, g: GradientCall) -> tuple[Any, Any]:
+    """The softmax of the scores, and which of them a causal query does not see, or None.
+
+    Where a query sees no key, so that all its scores are -inf, the weights are zero. The weight of a key that comes after
+    the query is zero also where other keys make the softmax NaN: NaN does not reach the gradients of what was hidden.
+    """
     scores = F.batch_matmul(g.q, g.k, transpose_b=True) * g.scale
     if g.mask is not None:
         scores = scores + g.mask
+    hidden = None
     if g.is_causal:
         hidden = F.trilu(F.constant(val=1.0, shape=tuple(scores.shape[-2:])), k=1, upper=True)
         scores = F.bool_fill(scores, hidden, value=float("-inf"))
@@ -93,4 +100,5 @@ def _weights(F: Any, g: GradientCall) -> Any:
     largest = F.bool_fill(largest, F.equal_scalar(largest, val=float("-inf")), value=0.0)
     exponentials = F.exp(scores - largest)
     total = F.sum(exponentials, axes=last, keep_dims=True)
-    return exponentials / (total + F.equal_scalar(total, val=0.0))
+    weights = exponentials / (total + F.equal_scalar(total, val=0.0))
+    return weights if hidden is None else F.bool_fill(weights, hidden, value=0.0), hidden

@@ -202,6 +202,10 @@ def test_a_stack_pointer_on_the_heap_is_found_out() -> None:
     assert found.stdout.split() == ["0", "True"]
 
 
+def findings(planted: specials.Planted, *backends: str) -> list[str]:
+    return [text for _, text in specials.check([planted], lambda: specials.ways_of(backends))]
+
+
 def planted(name: str, special: str, position: int, *, chained: bool = False) -> specials.Planted:
     spec = next(spec for spec in SPECS if spec.name == name)
     return specials.Planted(spec, samples_of(spec)[0], "float32", special, position, 1, chained)
@@ -210,26 +214,33 @@ def planted(name: str, special: str, position: int, *, chained: bool = False) ->
 @pytest.mark.parametrize("special", list(specials.SPECIALS))
 def test_special_numbers_give_the_same_pattern_in_all_ways(special: str) -> None:
     for name, chained in (("ReLU", False), ("Maximum2", False), ("Convolution", True)):
-        assert list(specials.check(planted(name, special, 0, chained=chained), ["cpu", "reference"])) == []
+        assert findings(planted(name, special, 0, chained=chained), "cpu", "reference") == []
 
 
 def test_nan_that_is_lost_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     infer = specials.RUNS["infer"]
-    monkeypatch.setitem(specials.RUNS, "infer", lambda case: {k: np.nan_to_num(v) for k, v in infer(case).items()})
-    (text,) = specials.check(planted("ReLU", "nan", 0), ["cpu"])
+    monkeypatch.setitem(specials.RUNS, "infer", lambda *given: {k: np.nan_to_num(v) for k, v in infer(*given).items()})
+    (text,) = findings(planted("ReLU", "nan", 0), "cpu")
     assert "output 0: 0.0 in place of nan" in text
     assert "cpu infer" in text
 
 
 def test_a_lost_sign_of_zero_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     keep = specials.RUNS["keep"]
-    monkeypatch.setitem(specials.RUNS, "dynamic", lambda case: {k: v + 0.0 for k, v in keep(case).items()})
-    assert any("0.0 in place of -0.0" in text for text in specials.check(planted("Tanh", "-0.0", 0), ["cpu"]))
-    assert list(specials.check(planted("Sum", "-0.0", 0), ["cpu"])) == []
+    monkeypatch.setitem(specials.RUNS, "dynamic", lambda *given: {k: v + 0.0 for k, v in keep(*given).items()})
+    assert any("0.0 in place of -0.0" in text for text in findings(planted("Tanh", "-0.0", 0), "cpu"))
+    assert findings(planted("Sum", "-0.0", 0), "cpu") == []
+
+
+def test_a_number_that_the_next_graph_sees_alone_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specials.Graph, "plant", lambda self, planted: None)
+    numbers = [planted("Sin", special, 0) for special in ("subnormal", "nan")]
+    found = [text for _, text in specials.check(numbers, lambda: [specials.Way("cpu", "dynamic", True)])]
+    assert any("nan in place of" in text for text in found)
 
 
 def test_nan_may_reach_what_padding_alone_meets() -> None:
-    standard = specials.Standard(planted("Convolution", "nan", 1))
+    standard = specials.Standard(planted("Convolution", "nan", 1), specials.Bench())
     assert not isinstance(standard.outcome, str)
     found = {name: array.copy() for name, array in standard.outcome.items()}
     found["output 0"][np.isfinite(found["output 0"])] = np.nan

@@ -6,10 +6,8 @@ from typing import Final
 from nn_core.ext import Call, Kernel
 from nn_ext_cpu.pointwise import Pointwise
 
-#: 1 within (-1, 1) and for NaN, else 0: where binary functions have a slope.
-_INSIDE: Final = (
-    "low = less_equal_scalar x ; -1\nhigh = greater_equal_scalar x ; 1\nout = add low high\nin = rsub_scalar out ; 1"
-)
+#: 0 within (-1, 1) and for NaN, where binary functions have a slope, else 1.
+_OUTSIDE: Final = "low = less_equal_scalar x ; -1\nhigh = greater_equal_scalar x ; 1\nout = add low high"
 
 
 def _range(call: Call) -> tuple[float, float]:
@@ -33,12 +31,14 @@ def _fixed_point_gradient(call: Call) -> Mapping[str, str]:
         return {"x": "dx = copy dy"}
     low, high = _range(call)
     outside = f"below = less_scalar x ; {low}\nabove = greater_scalar x ; {high}\nout = add below above"
-    return {"x": f"{outside}\nin = rsub_scalar out ; 1\ndx = mul dy in"}
+    return {"x": f"{outside}\ndx = mask_zero dy out"}
 
 
 QUANTIZATION: Final[Mapping[str, Kernel]] = {
-    "BinarySigmoid": Pointwise("y = greater_scalar x ; 0", {"x": f"{_INSIDE}\nhalf = mul_scalar in ; 0.5\ndx = mul dy half"}),
-    "BinaryTanh": Pointwise("one = greater_scalar x ; 0\ny = axpb one ; 2 -1", {"x": f"{_INSIDE}\ndx = mul dy in"}),
+    "BinarySigmoid": Pointwise(
+        "y = greater_scalar x ; 0", {"x": f"{_OUTSIDE}\nhalf = mul_scalar dy ; 0.5\ndx = mask_zero half out"}
+    ),
+    "BinaryTanh": Pointwise("one = greater_scalar x ; 0\ny = axpb one ; 2 -1", {"x": f"{_OUTSIDE}\ndx = mask_zero dy out"}),
     "FixedPointQuantize": Pointwise(_fixed_point, _fixed_point_gradient),
     "DequantizeLinear": Pointwise(
         "difference = sub x zero_point\ny = mul difference scale",

@@ -64,3 +64,24 @@ def test_results_do_not_depend_on_the_number_of_threads(n_heads):
     _native.set_num_threads(before)
     for given in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(given, results[0], strict=True))
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("function", [F.scaled_dot_product_attention, F.dropout_attention])
+def test_nan_does_not_reach_the_gradients_of_keys_that_come_later(function, backend):
+    rng = np.random.default_rng(0)
+    q, k, v = (nn.Variable.from_numpy_array(rng.standard_normal((2, 150, 5)), need_grad=True) for _ in range(3))
+    mask = nn.Variable.from_numpy_array(np.zeros((2, 150, 150)), need_grad=True)
+    mask.d[0, 70, 3] = np.nan
+    with nn.context_scope(nn.Context([f"{backend}:float"])):
+        y = function(q, k, v, mask, is_causal=True)
+    results = y if isinstance(y, tuple) else (y,)
+    nn.seed(313)
+    results[0].forward()
+    results[0].backward()
+    for x in (k, v):
+        bad = np.isnan(x.g).any(axis=2)
+        assert bad[0].tolist() == [n <= 70 for n in range(150)]
+        assert not bad[1].any()
+    assert np.isnan(q.g).any(axis=2).sum() == 1
+    assert np.isnan(mask.g[0]).sum(axis=1).tolist() == [71 if n == 70 else 0 for n in range(150)]

@@ -8,6 +8,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.ext_utils import get_extension_context
 
 #: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
 Compare: TypeAlias = Callable[..., None]
@@ -56,3 +57,18 @@ def test_nan_and_infinities() -> None:
                 y.forward()
                 results.append(y.d.copy())
         np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [F.binary_tanh, F.binary_sigmoid, lambda x: F.fixed_point_quantize(x, sign=True, n=4, delta=0.5, ste_fine_grained=True)],
+)
+def test_nan_does_not_pass_where_there_is_no_slope(function: Callable[..., nn.Variable]) -> None:
+    x = nn.Variable.from_numpy_array([-9.0, 0.5, 9.0, np.nan], need_grad=True)
+    with nn.context_scope(get_extension_context("cpu")):
+        y = function(x)
+    y.forward()
+    y.backward(np.array([np.nan, np.nan, np.inf, 2.0], np.float32))
+    assert np.isnan(x.g[1])
+    assert x.g[[0, 2]].tolist() == [0, 0]
+    assert x.g[3] in (1, 2)

@@ -134,7 +134,7 @@ class AttentionBackward : public Op {
                             dv + (first_key + j) * h.values, h.values);
         }
         if (!wants_k_ && dq == nullptr) continue;
-        change(a, i, rows, columns, inner + n * kQueries, block);
+        change(a, i, rows, j, columns, inner + n * kQueries, block);
         if (dq != nullptr) {
           vectors().product(rows, h.features, columns, block.changes, kKeys, 1, a.k + j * h.features, h.features, true,
                             nullptr, dq + i * h.features, h.features);
@@ -188,7 +188,7 @@ class AttentionBackward : public Op {
           if (h.seen(i + rows - 1, j, columns) == 0) break;
           turn(a, j, columns, block);
           weigh(arrays, a, head, i, rows, j, columns, scaled, block);
-          change(a, i, rows, columns, inner, block);
+          change(a, i, rows, j, columns, inner, block);
           add_changes(block.changes, rows, columns, d_mask + i * h.mask.query + j * h.mask.key);
         }
       }
@@ -244,8 +244,10 @@ class AttentionBackward : public Op {
     }
   }
 
-  /// The gradients of the scores of a block, from its weights.
-  void change(const Head& a, int64_t i, int64_t rows, int64_t columns, const float* inner, const Block& block) const {
+  /// The gradients of the scores of a block, from its weights: zero where a query does not see the key, whose weight of
+  /// zero does not stop NaN.
+  void change(const Head& a, int64_t i, int64_t rows, int64_t j, int64_t columns, const float* inner,
+              const Block& block) const {
     const Heads& h = heads_;
     vectors().product(rows, columns, h.values, a.dy + i * h.values, h.values, 1, block.turned_v, kKeys, false, nullptr,
                       block.changes, kKeys);
@@ -253,7 +255,9 @@ class AttentionBackward : public Op {
       float* to = block.changes + row * kKeys;
       const float *from = block.weights + row * kKeys, product = inner[row];
       const float* times = kDrops ? block.factors + row * kKeys : nullptr;
-      for (int64_t column = 0; column < columns; ++column)
+      const int64_t seen = a.log_sum[i + row] == kHidden ? 0 : h.seen(i + row, j, columns);
+      std::fill(to + seen, to + columns, 0.0f);
+      for (int64_t column = 0; column < seen; ++column)
         to[column] = from[column] * ((kDrops ? times[column] * to[column] : to[column]) - product);
     }
   }
