@@ -22,6 +22,7 @@ from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.shared_layers import warn_of_shared_layers
 from nn_core.graph.shown import Outlook
+from nn_core.graph.uncomputed import require_values
 from nn_core.typing import Array, Runner
 
 #: Retention policies of a forward pass: everything, what a backward pass needs, or the results only.
@@ -198,6 +199,8 @@ def _read_inputs(
         elif updated:
             inputs.append(_updated(builder, value.storage.data.synced, value, key, again))
         else:
+            if value.storage.data.synced not in builder.data:
+                require_values(node, value)
             inputs.append(builder.read(value.storage.data, key, not as_stored, kernel.backend, strided=kernel.strided))
     return inputs
 

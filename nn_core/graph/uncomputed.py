@@ -6,7 +6,7 @@ import numpy as np
 
 from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.errors import GraphError
-from nn_core.graph.node import Storage, Value
+from nn_core.graph.node import Node, Storage, Value
 from nn_core.logger import logger
 from nn_core.settings import is_nnabla_program
 
@@ -18,6 +18,20 @@ def is_uncomputed(storage: Storage) -> bool:
     """Whether nobody has written the values yet: neither the function that computes them nor the program."""
     synced = storage.data.synced
     return synced.lease is UNCOMPUTED and synced.pending_fill is None
+
+
+def require_values(node: Node, value: Value) -> None:
+    """Refuse a pass in which a function reads a variable that nobody has written to.
+
+    Raises:
+        GraphError: when `value`, which no function of the pass computes, was unlinked from a function that has not run.
+    """
+    if is_uncomputed(value.storage):
+        raise GraphError(
+            f"forward: an input of {node.spec.api} must be computed before it is read, got a variable of shape "
+            f"{value.plain_shape} that was unlinked from a function which has not run\n  hint: call forward() on the variable "
+            "that it was unlinked from first, or build the graph inside nn_core.auto_forward()"
+        )
 
 
 def unwritten(value: Value, what: str, hint: str) -> np.ndarray[Any, Any]:

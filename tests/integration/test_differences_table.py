@@ -63,6 +63,7 @@ TESTS = {
     "`.shape` behind a leaf": f"{READ}::test_readers",
     "reading a value that was computed": f"{READ}::test_values_of_another_shape_are_refused_until_they_are_computed",
     "`backward()` without": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
+    "a variable unlinked from": "tests/unit/graph/test_uncomputed.py::test_an_unlinked_variable_is_computed_with_the_graph",
     "`F.sink` of a leaf": "tests/unit/graph/test_uncomputed.py::test_a_sink_adds_to_the_gradient_of_a_leaf",
     "a Variable that was not computed": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "the truth value": f"{HERE}::test_comparisons_are_no_truth_values",

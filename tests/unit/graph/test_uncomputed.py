@@ -70,7 +70,7 @@ def test_a_gradient_that_was_assigned_is_read():
 def test_an_unlinked_variable_is_computed_with_the_graph():
     y = F.exp(leaf())
     z = F.log(y.get_unlinked_variable())
-    with pytest.raises(GraphError, match=NOT_COMPUTED):
+    with pytest.raises(GraphError, match=r"forward: an input of log must be computed .* unlinked from a function which has not"):
         z.forward()
     y.forward()
     z.forward()
