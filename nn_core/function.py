@@ -9,6 +9,8 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nn_core.context import Context, checked_context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, GraphError
@@ -29,6 +31,7 @@ from nn_core.graph.single import (
     draw,
     gradient_reads,
     last_key,
+    places_of,
     propagate,
     resolved,
     without_updates,
@@ -310,7 +313,7 @@ class Function:
             node.python.forward_impl(list(inputs), list(outputs))
             return
         key = draw(node) if node.spec.has("seeded") else None
-        compute(call, node.context, arrays_of(placed), [variable.data for variable in outputs], key)
+        compute(call, node.context, arrays_of(placed), self._arrays_by_place("forward", call, outputs), key)
 
     def setup_recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
         """Do what ``recompute`` needs before the forward pass: nothing, since random functions note what they drew."""
@@ -331,7 +334,8 @@ class Function:
             node.python.forward_impl(list(inputs), list(outputs))
             return
         arrays = without_updates(node.spec, arrays_of(placed))
-        compute(call, node.context, arrays, [variable.data for variable in outputs], last_key(node, "recompute"))
+        results = self._arrays_by_place("recompute", call, outputs)
+        compute(call, node.context, arrays, results, last_key(node, "recompute"))
 
     def backward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None
@@ -342,7 +346,7 @@ class Function:
             inputs: what ``forward`` has read.
             outputs: what ``forward`` has computed, with gradients.
             accum: for each input, whether to add to the gradient that is there; where false, it is overwritten,
-                whatever it holds. None: add to all.
+                whatever it holds. None: add to all. For `assign` it may have one entry, that of the destination.
 
         Raises:
             ArgumentError: when they are not Variables, or not as many as the function has.
@@ -350,7 +354,7 @@ class Function:
         """
         node = self._node
         placed, call = self._given("backward", inputs, outputs)
-        adds = _flags("backward: accum", [True] * len(inputs) if accum is None else accum, len(inputs))
+        adds = self._adds(accum, len(inputs))
         if call is None:
             wanted = [variable.need_grad for variable in inputs]
             node.python.backward_impl(list(inputs), list(outputs), wanted, adds)
@@ -359,7 +363,16 @@ class Function:
             if variable.need_grad and not add:
                 variable.grad.zero()
         if node.spec.differentiable:
-            propagate(node, call, placed, outputs, active_ones(node, self._placed("backward", adds)))
+            by_place = dict(zip(places_of(node, call, len(outputs), "backward"), outputs, strict=True))
+            propagate(node, call, placed, by_place, active_ones(node, self._placed("backward", adds)))
+
+    def _adds(self, accum: Any, count: int) -> list[bool]:
+        """`accum` as a boolean for each of `count` inputs."""
+        if accum is None:
+            return [True] * count
+        if self.name == "Assign" and len(accum) == 1:  # the other input has no gradient
+            accum = [*accum, True]
+        return _flags("backward: accum", accum, count)
 
     # -- checks ----------------------------------------------------------------------------------------------------
 
@@ -369,8 +382,8 @@ class Function:
         """As `_given`, and give `outputs` the shapes of the results."""
         placed, call = self._given(method, inputs, outputs)
         if call is not None:
-            for variable, shape in zip(outputs, call.output_shapes, strict=False):
-                variable.reset_shape(shape, True)
+            for place, variable in zip(places_of(self._node, call, len(outputs), method), outputs, strict=True):
+                variable.reset_shape(call.output_shapes[place], True)
             return placed, call
         known = [variable.shape for variable in (*self.inputs, *self.outputs)]
         if method == "setup" or known != [variable.shape for variable in (*inputs, *outputs)]:
@@ -391,10 +404,17 @@ class Function:
         node = self._node
         placed = active_ones(node, self._placed(method, inputs))
         call = None if node.python is not None else resolved(node, placed)
-        expected = len(node.storages) if call is None else call.n_visible
-        if len(outputs) != expected:
-            raise ArgumentError(f"{method}: outputs of {self.name} must be {expected} Variables, got {len(outputs)}")
+        if call is None and len(outputs) != len(node.storages):
+            raise ArgumentError(
+                f"{method}: outputs of {self.name} must be {len(node.storages)} Variables, got {len(outputs)}"
+            )
+        if call is not None:
+            places_of(node, call, len(outputs), method)
         return placed, call
+
+    def _arrays_by_place(self, method: str, call: ResolvedCall, outputs: Sequence[Variable]) -> dict[int, Any]:
+        places = places_of(self._node, call, len(outputs), method)
+        return {place: variable.data for place, variable in zip(places, outputs, strict=True)}
 
     def _placed(self, method: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """`inputs` in the order of the specification, None where an optional one is not given."""
@@ -473,9 +493,10 @@ def _listed(results: Any) -> list[Any]:
 
 def _flags(what: str, values: Any, count: int) -> list[bool]:
     """`values` as booleans, if they are `count`."""
-    if not isinstance(values, (list, tuple)) or len(values) != count:
+    flags = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(flags, (list, tuple)) or len(flags) != count:
         raise ArgumentError(f"{what} must be a list of {count} booleans, got {values!r}")
-    return [bool(value) for value in values]
+    return [bool(flag) for flag in flags]
 
 
 __all__ = ["Function", "Info", "PythonFunction"]

@@ -270,7 +270,7 @@ def _all_arriving(flow: dict[_Slot, Array], first: Array | None, part: Part, gra
         return ()
     kernel = gradient.kernel
     return [
-        np.zeros(shape, dtype_of(dtype)) if grad is None else grad
+        np.zeros(shape, dtype_of(dtype)) if grad is None else grad.astype(dtype_of(dtype), copy=False)
         for grad, shape, dtype in zip(grads, kernel.output_shapes, kernel.output_dtypes, strict=False)
     ]
 

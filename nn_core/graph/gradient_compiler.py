@@ -161,7 +161,7 @@ class GradientCompiler:
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
         """The gradient by the backend's kernel, or by the gradient rule."""
         backend = kernel.backend
-        if kernel.dynamic or node.rewritten():  # shapes and inputs are right once the function has run
+        if kernel.dynamic or _reads_what_changes(node):  # shapes and inputs are right once the function has run
             require_computed(node, node.storages[0].data.synced)
         data = self._data_read(node, kernel)
         grads = self._output_grads(node, kernel)
@@ -329,6 +329,13 @@ class GradientCompiler:
         self._own_grads.add(attachment.synced)
         self._plan.attachments.append(attachment)
         self._plan.storages.append((storage, storage.data, storage.made_grad))
+
+
+def _reads_what_changes(node: Node) -> bool:
+    """Whether the gradient of a function reads an input that the function rewrites."""
+    rewritten = {id(value) for value in node.rewritten()}
+    needed, _ = needed_data(node) if rewritten else ((), ())
+    return any(id(value) in rewritten for value, reads in zip(node.inputs, needed, strict=False) if reads)
 
 
 def _is_floating(dtype: str | None) -> bool:

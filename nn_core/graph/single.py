@@ -1,7 +1,7 @@
 """One function computed by itself, on variables that need not be those of its graph; the graph stays as it is."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from nn_core.arrays.ndarray import NdArray
@@ -12,6 +12,7 @@ from nn_core.graph.apply import GraphFunctions
 from nn_core.graph.backward import run_backward
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import needed_data, new_key
+from nn_core.graph.forward import run_forward
 from nn_core.graph.modes import auto_forward
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.run import run, same_dtypes_of
@@ -25,7 +26,40 @@ MASKED: WeakKeyDictionary[Node, tuple[tuple[Any, ...], list[bool]]] = WeakKeyDic
 #: By seeded function: the numbers that the graph had drawn when `Function.forward` drew last, and the key that it drew.
 _DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary()
 
+_STATISTICS: Final = ("batch_mean", "batch_variance")
+#: Results beyond the visible ones that a caller of `Function.forward` may ask for, by giving variables for them.
+_ON_DEMAND: Final = {
+    "BatchNormalization": _STATISTICS,
+    "FusedBatchNormalization": _STATISTICS,
+    "SyncBatchNormalization": _STATISTICS,
+    "SpectralNorm": ("before",),
+}
+
 _F = GraphFunctions()
+
+
+def places_of(node: Node, call: ResolvedCall, count: int, method: str) -> list[int]:
+    """The places, among all results of the function, of the `count` outputs that a caller has for it.
+
+    These are the visible ones; or those and what is there on demand, as the statistics of batch normalization; or the
+    places alone of a function that gives values and their places (`only_index`).
+
+    Raises:
+        ArgumentError: when the function has no such number of outputs.
+    """
+    visible = list(range(call.n_visible))
+    names = [entry.name for entry in call.output_entries]
+    shown = [visible]
+    on_demand = _ON_DEMAND.get(node.spec.name, ())
+    if all(name in names for name in on_demand):
+        shown.append(visible + [names.index(name) for name in on_demand])
+    if "only_index" in call.args and len(visible) > 1:
+        shown.append([names.index("index")])
+    for places in shown:
+        if len(places) == count:
+            return places
+    allowed = " or ".join(dict.fromkeys(str(len(places)) for places in shown))
+    raise ArgumentError(f"{method}: outputs of {node.spec.name} must be {allowed} Variables, got {count}")
 
 
 def all_inputs(node: Node) -> tuple[Any, ...]:
@@ -62,12 +96,13 @@ def active_ones(node: Node, placed: Sequence[Any]) -> list[Any]:
 
 
 def compute(
-    call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Sequence[NdArray], key: Any
+    call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Mapping[int, NdArray], key: Any
 ) -> list[NdArray]:
-    """Run the kernel on `arrays`; what it computes beyond `results` goes to new arrays, which are returned too."""
+    """Run the kernel on `arrays`; results that have no array in `results` go to new arrays. All are returned."""
     same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
     read = {id(array.synced) for array in arrays if array is not None}
-    wanted = [*results, *[NdArray.of_shape(shape) for shape in call.output_shapes[len(results) :]]]
+    shapes = enumerate(call.output_shapes)
+    wanted = [results[place] if place in results else NdArray.of_shape(shape) for place, shape in shapes]
     # what is read must not be written to before it was read
     written = [NdArray.of_shape(array.shape) if id(array.synced) in read else array for array in wanted]
     run(call.kernel(context, same), arrays, written, key)
@@ -119,10 +154,17 @@ def _numbers(key: Any) -> tuple[int, ...]:
 
 
 def propagate(
-    node: Node, call: ResolvedCall, placed: Sequence[Variable | None], outputs: Sequence[Variable], adds: Sequence[bool]
+    node: Node,
+    call: ResolvedCall,
+    placed: Sequence[Variable | None],
+    outputs: Mapping[int, Variable],
+    adds: Sequence[bool],
 ) -> None:
-    """Add to the gradients of `placed`, one after the other, what follows from the gradients of `outputs`."""
-    storages = [Storage(variable.data, variable.grad) for variable in outputs[: call.n_visible]]
+    """Add to the gradients of `placed`, one after the other, what follows from those of `outputs`, which are by place."""
+    storages = [
+        Storage(outputs[place].data, outputs[place].grad) if place in outputs else Storage(NdArray.of_shape(shape))
+        for place, shape in enumerate(call.output_shapes[: call.n_visible])
+    ]
     storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed))]
     leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
@@ -135,8 +177,26 @@ def propagate(
         scratch.connect(index, root)
     for root in roots:
         run_backward(root, None)
+    _propagate_statistics(call, leaves, [variable for place, variable in outputs.items() if place >= call.n_visible])
     for variable, part, add in repeated:
         variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
+
+
+def _propagate_statistics(call: ResolvedCall, leaves: Sequence[Value | None], given: Sequence[Variable]) -> None:
+    """Add what follows from the gradients of the mean and the variance of a batch to that of the input."""
+    x = leaves[0]
+    if len(given) != len(_STATISTICS) or x is None or not x.need_grad:
+        return
+    kept = {axis % len(x.plain_shape) for axis in call.args["axes"]}  # type: ignore[union-attr]  # axes of a normalization
+    axes = [axis for axis in range(len(x.plain_shape)) if axis not in kept]
+    x = Variable.of_storage(x.storage, True)
+    with auto_forward(False):
+        mean = _F.mean(x, axes=axes, keep_dims=True)
+        centred = _F.sub2(x, mean)
+        variance = _F.mean(_F.mul2(centred, centred), axes=axes, keep_dims=True)
+    run_forward((mean, variance))
+    for result, variable in zip((mean, variance), given, strict=True):
+        run_backward(result, variable.grad)
 
 
 def _leaves(placed: Sequence[Variable | None]) -> list[Value | None]:
@@ -171,7 +231,7 @@ def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -
     if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
         return [NdArray.of_shape(shape) for shape in call.output_shapes[n_visible:]]
     arrays = without_updates(node.spec, list(arrays))
-    return compute(call, node.context, arrays, (), last_key(node, "backward"))[n_visible:]
+    return compute(call, node.context, arrays, {}, last_key(node, "backward"))[n_visible:]
 
 
 def gradient_reads(

@@ -433,3 +433,88 @@ def test_a_python_function_has_one_output_of_the_shape_of_its_first_input_by_def
     assert (y.d == 2).all() and (x.g == 10).all()
     with pytest.raises(NotImplementedError, match=r"Twice: setup_impl\(\) must be defined for a function without inputs"):
         Twice()()
+
+
+# -- as many outputs as the call shows ---------------------------------------------------------------------------------
+
+
+def passed(function, inputs, count):
+    """Outputs of a forward pass by `function` itself, and the gradients of `inputs` for ones as gradients of all outputs."""
+    outputs = [nn.Variable() for _ in range(count)]
+    function.setup(inputs, outputs)
+    function.forward(inputs, outputs)
+    for output in outputs:
+        output.g = 1
+    function.backward(inputs, outputs, [False] * len(inputs))
+    return [output.d.copy() for output in outputs], [x.g.copy() for x in inputs]
+
+
+def test_batch_normalization_gives_its_statistics_to_who_brings_variables_for_them():
+    rng = np.random.RandomState(0)
+    x = nn.Variable.from_numpy_array(rng.randn(4, 3), need_grad=True)
+    beta, gamma, mean, variance = (nn.Variable.from_numpy_array(np.ones((1, 3)), need_grad=i < 2) for i in range(4))
+    context = nn.get_current_context()
+    for name, settings in (("BatchNormalization", {}), ("FusedBatchNormalization", {"nonlinearity": "relu"})):
+        made = getattr(function, name)(context, axes=[1], decay_rate=0.9, eps=1e-5, batch_stat=True, **settings)
+        (y,), (alone, *_) = passed(made, [x, beta, gamma, mean, variance], 1)
+        (y3, batch_mean, batch_variance), (all_three, *_) = passed(made, [x, beta, gamma, mean, variance], 3)
+        np.testing.assert_array_equal(y, y3)
+        np.testing.assert_allclose(batch_mean, x.d.mean(0, keepdims=True), rtol=1e-5)
+        np.testing.assert_allclose(batch_variance, x.d.var(0, keepdims=True), rtol=1e-5)
+        np.testing.assert_allclose(all_three - alone, (1 + 2 * (x.d - x.d.mean(0))) / 4, rtol=1e-4, atol=1e-6)
+        with pytest.raises(ArgumentError, match=f"setup: outputs of {name} must be 1 or 3 Variables, got 2"):
+            passed(made, [x, beta, gamma, mean, variance], 2)
+
+
+def test_spectral_norm_gives_u_as_it_was():
+    w, u = nn.Variable.from_numpy_array(np.eye(3) * 2, need_grad=True), nn.Variable.from_numpy_array([3.0, 1.0, 1.0])
+    (_, before), _ = passed(function.SpectralNorm(nn.get_current_context(), 0, 1, 1e-12, False, True), [w, u], 2)
+    np.testing.assert_array_equal(before, [3, 1, 1])
+
+
+@pytest.mark.parametrize("name", ["Sort", "Max", "Min"])
+def test_places_alone_are_one_output(name):
+    x = nn.Variable.from_numpy_array([[1.0, 5.0, 3.0], [6.0, 4.0, 8.0]], need_grad=True)
+    axis = {"axis": 1} if name == "Sort" else {"axes": [1]}
+    (values, places), _ = passed(getattr(function, name)(nn.get_current_context(), **axis, with_index=True), [x], 2)
+    for only in ({"only_index": True}, {"with_index": True}):
+        (alone,), (dx,) = passed(getattr(function, name)(nn.get_current_context(), **axis, **only), [x], 1)
+        np.testing.assert_array_equal(alone, places)
+        assert not dx.any()
+    assert values.shape == places.shape
+
+
+def test_masks_and_accum_may_be_flags_of_numpy():
+    xs = [nn.Variable.from_numpy_array([float(i)], need_grad=True) for i in range(3)]
+    y = F.add_n(*xs)
+    y.parent.set_active_input_mask(np.array([True, False, True]))
+    y.forward()
+    np.testing.assert_array_equal(y.d, [2.0])
+    z = F.mul2(xs[1], xs[2])
+    z.forward()
+    z.g = 1
+    for accum in (np.array([True, False]), [np.bool_(True), np.bool_(False)], (True, False)):
+        xs[1].g, xs[2].g = 10, 10
+        z.parent.backward([xs[1], xs[2]], [z], accum)
+        assert (xs[1].g.item(), xs[2].g.item()) == (12, 1)
+
+
+def test_accum_of_assign_may_be_the_flag_of_the_destination():
+    to, source = (nn.Variable.from_numpy_array([2.0], need_grad=True) for _ in range(2))
+    y = F.assign(to, source)
+    y.g = 1
+    for accum, total in (([True], 8), ([False], 1), ([True, False], 8)):
+        to.g, source.g = 7, 5
+        y.parent.backward([to, source], [y], accum)
+        assert to.g.item() == total
+
+
+def test_gradients_of_places_are_dropped_in_passes_that_are_not_compiled():
+    x = nn.Variable.from_numpy_array(np.random.RandomState(0).randn(4, 5), need_grad=True)
+    for make in (lambda: F.top_k_data(x, 2, with_index=True), lambda: F.sort(x, with_index=True)):
+        with nn.auto_forward():
+            for _ in range(3):
+                x.grad.zero()
+                values, places = make()
+                F.sum(values + places).backward(clear_buffer=True)
+                assert x.g.sum() == values.size

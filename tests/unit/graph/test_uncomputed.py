@@ -70,7 +70,7 @@ def test_a_gradient_that_was_assigned_is_read():
 def test_an_unlinked_variable_is_computed_with_the_graph():
     y = F.exp(leaf())
     z = F.log(y.get_unlinked_variable())
-    with pytest.raises(GraphError, match=r"forward: an input of log must be computed .* unlinked from a function which has not"):
+    with pytest.raises(GraphError, match=r"forward: an input of log must be computed .* unlinked from a function"):
         z.forward()
     y.forward()
     z.forward()
@@ -140,10 +140,10 @@ def test_backward_refuses_a_gradient_that_reads_what_has_not_run(function):
     end.backward()
 
 
-def test_backward_refuses_functions_that_change_their_inputs_and_have_not_run():
-    weight, binary = leaf(), nn.Variable((2, 3))
-    y = F.binary_connect_affine(nn.Variable.from_numpy_array(np.ones((4, 2)), need_grad=True), weight, binary)
-    with pytest.raises(GraphError, match=r"must be computed first, got the output of <BinaryConnectAffine\("):
+def test_backward_refuses_a_gradient_that_reads_what_the_function_rewrites():
+    x, weight, fixed = nn.Variable.from_numpy_array(np.ones((4, 2)), need_grad=True), leaf(), nn.Variable((2, 3))
+    y = F.inq_affine(x, weight, fixed, num_bits=4, inq_iterations=(1,), selection_algorithm="random", seed=1)
+    with pytest.raises(GraphError, match=r"must be computed first, got the output of <INQAffine\("):
         y.backward()
 
 
