@@ -65,6 +65,8 @@ class Checkpoint:
         self._error: BaseException | None = None
         self._saved = -1
         self._judged = -1
+        #: numbers of checkpoints behind which training has gone back
+        self._ahead: set[int] = set()
         self._was_reported = False
         self._has_warned = False
         if self._best is not None:  # without it there is nothing to do after each iteration
@@ -131,6 +133,14 @@ class Checkpoint:
         if self._saved != trainer.iteration:
             self(trainer)
 
+    def start(self, trainer: Trainer) -> None:
+        """Note checkpoints of later iterations than the one that training was resumed from.
+
+        They are damaged, or training has gone back behind them: they take no place among those kept.
+        """
+        numbers = map(number_of, checkpoints_in(trainer.out))
+        self._ahead = {number for number in numbers if number > trainer.iteration}
+
     def stop(self, trainer: Trainer) -> None:
         """Wait for what is being written."""
         self.wait()
@@ -169,8 +179,9 @@ class Checkpoint:
             write_snapshot(path, snapshot)
         if self._keep is None:
             return
-        # One with a larger number is damaged, or training has gone back behind it: it takes no place among those kept.
-        saved = checkpoints_in(trainer.out)
-        past = [path for path in saved if number_of(path) <= self._saved]
-        for path in past[self._keep :]:
-            path.unlink(missing_ok=True)
+        self._ahead.discard(self._saved)
+        past = [path for path in checkpoints_in(trainer.out) if number_of(path) <= self._saved]
+        kept = [path for path in past if number_of(path) not in self._ahead][: self._keep]
+        for path in past:
+            if path not in kept:
+                path.unlink(missing_ok=True)

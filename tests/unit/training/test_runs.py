@@ -244,6 +244,16 @@ def test_a_checkpoint_that_was_just_written_is_kept(make, tmp_path):
     assert (trainer.iteration, numbers(tmp_path)) == (12, [12])
 
 
+def test_a_damaged_checkpoint_takes_no_place_when_training_has_passed_it(make, tmp_path):
+    killed(make(12, kill_at=3, keep=2))
+    content_of_2 = (tmp_path / "checkpoint-00000002.npz").read_bytes()
+    (tmp_path / "checkpoint-00000005.npz").write_bytes(content_of_2[:100])
+    killed(make(12, kill_at=5, keep=2), resume=True)
+    assert numbers(tmp_path) == [5, 4, 2]
+    killed(make(12, kill_at=7, keep=2), resume=True)
+    assert numbers(tmp_path) == [6, 4]
+
+
 def test_checkpoints_know_their_run(make, tmp_path):
     make(2).run()
     (run,) = json.loads((tmp_path / "runs.json").read_text())["runs"]
