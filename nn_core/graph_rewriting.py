@@ -5,11 +5,12 @@ function on top of this. The graph that is copied stays as it is.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
-from nn_core.graph.lengths import renewed
+from nn_core.graph.derive import Derivation
+from nn_core.graph.lengths import KINDS, recomputed, renewed
 from nn_core.variable import Variable
 
 #: Called with a function and its inputs in the copy; returns what stands for its outputs, or None for a plain copy.
@@ -18,6 +19,7 @@ Rewrite: TypeAlias = Callable[[Function, list[Variable]], Variable | Sequence[Va
 #: A leaf by its data; the output of a function by the function and its place. A variable that was unlinked from an
 #: output shares the data of that output and is a leaf nevertheless.
 _Key: TypeAlias = tuple[Function | None, Any]
+_T = TypeVar("_T")
 
 
 def functions_of(outputs: Iterable[Variable]) -> list[Function]:
@@ -109,6 +111,47 @@ def _named_inputs(inputs: Iterable[Variable], taken: Container[str]) -> dict[str
     return named
 
 
+def followed_settings(function: Function) -> dict[str, Any]:
+    """Those settings of a function that follow from the shapes of variables, as they were given: numbers, or tuples with some.
+
+    Example:
+        >>> import nn_core.functions as F
+        >>> x = Variable((2, 6))
+        >>> followed_settings(F.reshape(x, (x.shape[0], 3, 2)).parent)
+        {'shape': (2, 3, 2)}
+    """
+    return dict(getattr(function.node.setup, "lengths", {}))
+
+
+def follows_shapes(number: object) -> bool:
+    """Whether a number remembers of which shapes it was computed, as ``x.shape[0]`` of a static graph does.
+
+    Example:
+        >>> x = Variable((2, 6))
+        >>> follows_shapes(x.shape[0] * 3), follows_shapes(int(x.shape[0]))
+        (True, False)
+    """
+    return type(number) in KINDS
+
+
+def followed(number: Any, read: Callable[[Variable, int], _T], operate: Callable[..., _T]) -> _T:
+    """Express a number for which `follows_shapes` holds in other terms: compute it again from the shapes it was read from.
+
+    Args:
+        number: The number.
+        read: Returns what stands for the length of an axis of a variable.
+        operate: Called with an operation on numbers, such as ``operator.add`` or ``math.floor``, which is known by its
+            ``__name__``, and with what stands for its operands; those that follow no shape are plain numbers.
+
+    Example:
+        >>> x = Variable((2, 6))
+        >>> texts = lambda operation, *operands: f"{operation.__name__}({', '.join(map(str, operands))})"
+        >>> followed(x.shape[0] * 3 + 1, lambda variable, axis: f"n{axis}", texts)
+        'add(mul(n0, 3), 1)'
+    """
+    return recomputed(number, lambda length: read(length.origin.value, length.axis), operate)
+
+
 class GraphCopy:
     """A copy that grows function by function.
 
@@ -121,11 +164,14 @@ class GraphCopy:
     def __init__(self, inputs: Mapping[Variable, Variable] | None = None, rewrite: Rewrite | None = None) -> None:
         self._rewrite = rewrite
         self._copies: dict[_Key, Variable] = {}
+        #: whether parts that were built for the shapes of the original may have to be built again
+        self._has_other_shapes = False
         for original, replacement in (inputs or {}).items():
             for what, value in (("keys", original), ("values", replacement)):
                 if not isinstance(value, Variable):
                     raise ArgumentError(f"GraphCopy: {what} of inputs must be Variables, got {type(value).__name__}")
             self._copies[_key(original)] = replacement
+            self._has_other_shapes = self._has_other_shapes or original.plain_shape != replacement.plain_shape
 
     def __getitem__(self, original: Variable) -> Variable:
         """The counterpart of `original` in the copy: itself if it is a leaf that nothing replaces.
@@ -149,6 +195,10 @@ class GraphCopy:
         outputs = function.outputs
         if all(_key(output) in self._copies for output in outputs):
             return
+        if self._has_other_shapes and function.node.derivation is not None and self._is_rebuilt(function.node.derivation):
+            return
+        for before in _part_of(function):
+            self.add(before)
         inputs = [self[variable] for variable in function.inputs]
         made = None if self._rewrite is None else self._rewrite(function, inputs)
         is_plain = made is None
@@ -163,6 +213,18 @@ class GraphCopy:
             if not result.name:
                 result.name = original.name
             self._copies.setdefault(_key(original), result)
+
+    def _is_rebuilt(self, derivation: Derivation) -> bool:
+        """Build a part of the graph anew, unless its sources have the same shapes in the copy; whether it was built."""
+        for source in derivation.watched:
+            for before in functions_of([source]):
+                self.add(before)
+        if derivation.fits(self.__getitem__):
+            return False
+        for original, made in derivation.rebuilt(self.__getitem__):
+            made.name = made.name or original.name
+            self._copies.setdefault(_key(original), made)
+        return True
 
     def _lengths_of(self, function: Function) -> dict[str, Any]:
         """The settings of a function that follow from the shapes of variables, for the counterparts of these."""
@@ -200,8 +262,11 @@ def copy_graph(
         ((5, 3), 'Exp')
     """
     copy = GraphCopy(inputs, rewrite)
-    for function in _functions_after(outputs, set(inputs or ())):
-        copy.add(function)
+    order = _functions_after(outputs, set(inputs or ()))
+    inside = {part for function in order for part in _part_of(function)}
+    for function in order:
+        if function not in inside:  # else it is added, if at all, with the function that ends its part
+            copy.add(function)
     return [copy[output] for output in outputs]
 
 
@@ -218,6 +283,15 @@ def _functions_after(outputs: Sequence[Variable], ends: set[Variable]) -> list[F
             kept.append(function)
             needed |= {_key(variable) for variable in function.inputs} - stops
     return kept[::-1]
+
+
+def _part_of(function: Function) -> list[Function]:
+    """The functions of a part of the graph that is built again for other shapes, such as a gradient, before its last one."""
+    derivation = function.node.derivation
+    if derivation is None:
+        return []
+    outside = {function, *functions_of(derivation.sources)}
+    return [part for part in functions_of(function.outputs) if part not in outside]
 
 
 def _key(variable: Variable) -> _Key:

@@ -83,7 +83,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         sources = [operand for operand in (old, *parts, value) if isinstance(operand, Variable)]
         origins = origins_of((key, value))
         repeated = kept((old, key, value))
-        Derivation(lambda: [_assigned(*renewed(repeated))], sources, [self], origins=origins)
+        Derivation(lambda counterpart: [_assigned(*renewed(repeated, counterpart))], sources, [self], origins=origins)
 
 
 def _assigned(old: Variable, key: Any, value: Any) -> Variable:

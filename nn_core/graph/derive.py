@@ -31,7 +31,8 @@ class Derivation:
     """The recipe of a part of a graph, from which it can be built again for other shapes.
 
     Args:
-        build: Gives new variables for all results, each the output of a function that it makes.
+        build: Gives new variables for all results, each the output of a function that it makes, from what a function says
+            takes the places of the sources.
         sources: The variables that the part starts from.
         results: The variables that the program has got; held weakly.
         watched: Variables whose shapes matter besides those of the sources.
@@ -40,7 +41,7 @@ class Derivation:
 
     def __init__(
         self,
-        build: Callable[[], Sequence[Value]],
+        build: Callable[[Callable[[Any], Any]], Sequence[Value]],
         sources: Sequence[Value],
         results: Sequence[Value],
         watched: Sequence[Value] = (),
@@ -61,7 +62,7 @@ class Derivation:
                 result.producer.derivation = self
 
     @property
-    def sources(self) -> list[Value]:
+    def sources(self) -> list[Any]:
         """The variables that the part starts from, and those that give lengths."""
         return [origin.value for origin in self._sources]
 
@@ -69,6 +70,22 @@ class Derivation:
     def lengths(self) -> list[Value]:
         """The variables that only give lengths."""
         return [origin.value for origin in self._origins]
+
+    @property
+    def watched(self) -> list[Any]:
+        """The variables whose shapes decide how the part is built."""
+        return [origin.value for origin in self._watched]
+
+    def fits(self, counterpart: Callable[[Any], Any]) -> bool:
+        """Whether the part is the same for a copy of the graph; `counterpart` returns what stands for a variable there."""
+        return self._shapes == tuple([counterpart(value).plain_shape for value in self.watched])
+
+    def rebuilt(self, counterpart: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
+        """Build the part anew in a copy of the graph; returns pairs of results, those here and those in the copy."""
+        nodes = [(reference(), place) for reference, place in self._ends]
+        results = [None if node is None else node.output(place) for node, place in nodes]
+        made = self._made(counterpart)
+        return [(result, new) for result, new in zip(results, made, strict=True) if result is not None]
 
     def follow(self) -> None:
         """Put the part for the present shapes of the sources into the place of the one for earlier shapes."""
@@ -95,12 +112,15 @@ class Derivation:
         return tuple([origin.value.plain_shape for origin in self._watched])
 
     def _built(self, results: Sequence[Value | None]) -> list[_Ending | None]:
+        made = self._made(_itself)
+        return [None if result is None else _ending(result, new) for result, new in zip(results, made, strict=True)]
+
+    def _made(self, counterpart: Callable[[Any], Any]) -> Sequence[Value]:
         context, no_grad, recompute, plain = self._modes
         # as when it was built: the modes of now are those of another part of the program
         modes = AUTO_FORWARD.scope(False), NO_GRAD.scope(no_grad), RECOMPUTE.scope(recompute), PLAIN_SHAPES.scope(plain)
         with context_scope(context), modes[0], modes[1], modes[2], modes[3]:
-            made = self._build()
-        return [None if result is None else _ending(result, new) for result, new in zip(results, made, strict=True)]
+            return self._build(counterpart)
 
     def _attach(self, result: Value, ending: _Ending) -> None:
         node, place, memory = ending
@@ -111,6 +131,10 @@ class Derivation:
         node.connect(place, result)
         # whoever infers shapes finds here that this function is not set up anew but built again
         node.derivation = self
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _detached(result: Value) -> _Ending:
@@ -165,8 +189,8 @@ def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     if (sources or origins) and places:
         kept_args, kept_kwargs = kept(args), kept(kwargs)
 
-        def build() -> list[Value]:
-            made = _flat(function(*renewed(kept_args), **renewed(kept_kwargs)))
+        def build(counterpart: Callable[[Any], Any]) -> list[Value]:
+            made = _flat(function(*renewed(kept_args, counterpart), **renewed(kept_kwargs, counterpart)))
             return [made[place] for place in places]
 
         Derivation(build, sources, [results[place] for place in places], origins=origins)

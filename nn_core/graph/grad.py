@@ -130,8 +130,8 @@ def _follow_shapes(
     if not made:
         return
 
-    def build() -> list[Value]:
-        of, by, starts = renewed(repeated)
+    def build(counterpart: Callable[[Any], Any]) -> list[Value]:
+        of, by, starts = renewed(repeated, counterpart)
         fresh = _totals(of, by, starts)
         return [_as_result(fresh[place], by[place], _variables_among(starts)) for place in places]
 

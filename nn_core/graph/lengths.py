@@ -167,14 +167,19 @@ def _number(value: Any) -> Any:
     return int(value) if kind is Length else float(value) if kind is Ratio else value
 
 
-def _whole(number: float) -> int:
+def whole(number: float) -> int:
+    """Return a whole number as an int.
+
+    Raises:
+        ShapeError: when it is none.
+    """
     if number != math.floor(number):
         raise ShapeError(f"a length must be whole, got {number!r}\n  hint: // divides without a fraction")
     return int(number)
 
 
 _ROUND: Final = _exactly(round)
-_WHOLE: Final = _exactly(_whole)
+_WHOLE: Final = _exactly(whole)
 #: The operators that keep where a number comes from. Comparisons do not: a branch of a program is taken once.
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 _UNARY: Final[Mapping[str, Callable[..., Any]]] = {
@@ -287,7 +292,7 @@ def renewed(value: Any, counterpart: Callable[[Any], Any] = lambda source: sourc
     """
     kind = type(value)
     if kind in KINDS:
-        return _followed(value, lambda length: _renewed(counterpart(length.origin.value), length.axis), _computed)
+        return recomputed(value, lambda length: _renewed(counterpart(length.origin.value), length.axis), _computed)
     if kind is Origin:
         return counterpart(value.value)
     if kind is tuple or kind is list:
@@ -330,8 +335,8 @@ def _axis_of(shape: Shape, axis: int) -> int:
     return shape[axis]
 
 
-def _followed(number: Any, read: Callable[[Any], Any], operate: Callable[..., Any]) -> Any:
-    """Compute a length or a ratio again. Iterative: a sum that a loop makes may have any number of terms.
+def recomputed(number: Any, read: Callable[[Any], Any], operate: Callable[..., Any]) -> Any:
+    """Compute a length or a ratio anew. Iterative: a sum that a loop makes may have any number of terms.
 
     Args:
         number: What to compute.
@@ -368,4 +373,4 @@ def _plainly(operation: Callable[..., Any], *operands: Any) -> Any:
 
 def _evaluated(number: Any, shape_of: ShapeOf) -> Any:
     """The present number of a length or a ratio."""
-    return _followed(number, lambda length: _axis_of(shape_of(length.origin.value), length.axis), _plainly)
+    return recomputed(number, lambda length: _axis_of(shape_of(length.origin.value), length.axis), _plainly)

@@ -131,3 +131,37 @@ def test_an_input_is_given_once():
     x = nn.Variable((2,))
     with pytest.raises(ArgumentError, match="export: inputs must be given once each, got a Variable twice"):
         network_ports(F.tanh(x), {"a": x, "b": x})
+
+
+def _assigned(x):
+    y = x * 1
+    y[1:] = y[1:, 1:2] * 2
+    return y
+
+
+def _gradient_and_values(x):
+    h = F.tanh(x)
+    return nn.grad([F.mean(h * h)], [x])[0] * h
+
+
+BUILT_FOR_SHAPES = {
+    "gradient": lambda x: nn.grad([F.mean(x**3)], [x])[0],
+    "gradient beside values": _gradient_and_values,
+    "gradient without values": lambda x: nn.grad([F.mean(x * 2)], [x])[0],
+    "assignment": _assigned,
+    "slice by lengths": lambda x: x[: x.shape[0] - 1],
+}
+
+
+@pytest.mark.parametrize("case", BUILT_FOR_SHAPES)
+def test_parts_that_are_built_for_shapes_are_built_again_in_a_copy(case):
+    build = BUILT_FOR_SHAPES[case]
+    x = nn.Variable((3, 4), need_grad=True)
+    y = build(x)
+    for n in (8, 3):
+        values = np.random.RandomState(n).uniform(-1, 1, (n, 4)).astype(np.float32)
+        fresh = build(nn.Variable.from_numpy_array(values, need_grad=True))
+        (copy,) = copy_graph([y], {x: nn.Variable.from_numpy_array(values, need_grad=True)})
+        nn.forward_all([fresh, copy])
+        np.testing.assert_array_equal(copy.d, fresh.d)
+        assert y.shape == build(nn.Variable((3, 4), need_grad=True)).shape
