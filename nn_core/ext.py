@@ -156,6 +156,7 @@ __all__ = [
     "plan_memory",
     "python_command",
     "read_entries",
+    "refresh",
     "register",
     "register_cache",
     "repeated_command",
@@ -201,8 +202,11 @@ def register(module: ModuleType, name: str | None = None) -> None:
         module: The module that an entry point would name: hooks, and the rules and kernels of its operators.
         name: Name of the plugin; None: that of the module, without "nn_ext_".
 
+    A module of the same name that was registered before is replaced, so that a cell of a notebook may be run again.
+
     Raises:
-        PluginError: when the name is taken, or the module breaks a rule; nothing of it is left then.
+        PluginError: when the name is that of an installed plugin, or the module breaks a rule; nothing of it is left then, and
+            a plugin that was registered before stays.
 
     Example:
         >>> from types import ModuleType
@@ -221,8 +225,21 @@ def register(module: ModuleType, name: str | None = None) -> None:
     PLUGINS.register(module, name or module.__name__.rpartition(".")[2].removeprefix("nn_ext_"))
 
 
+def refresh() -> None:
+    """Look again at what is installed, without a new process.
+
+    Plugins that were installed since are found, and what `unregister` has taken away is back. Plugins that failed, and those
+    whose module was run again (``importlib.reload``), are loaded anew when they are next used. All others stay as they are.
+
+    Example:
+        >>> from nn_core.ext import refresh
+        >>> refresh()
+    """
+    PLUGINS.refresh()
+
+
 def unregister(name: str) -> None:
-    """Forget a plugin that was registered by `register`.
+    """Forget a plugin that was registered by `register`, or an installed one until `refresh` is called.
 
     Raises:
         BackendNotFoundError: when there is none of that name.

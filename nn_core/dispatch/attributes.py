@@ -42,7 +42,10 @@ def module_attributes(
         if name in PLUGINS.names():
             return PluginAttributes(kind, name)
         hint = suggestion(name, _own_names(module) | set(PLUGINS.names_of(kind)))
-        raise UnknownAttributeError(f"module {module!r} has no attribute {name!r}, of its own or of a plugin{hint}")
+        text, cause = PLUGINS.absence((kind,), name)
+        raise UnknownAttributeError(
+            f"module {module!r} has no attribute {name!r}, of its own or of a plugin{hint}{text}"
+        ) from cause
 
     def list_names() -> list[str]:
         return sorted({*_own_names(module), *filter(str.isidentifier, PLUGINS.names_of(kind))})

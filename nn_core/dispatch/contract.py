@@ -157,7 +157,8 @@ def check_index(plugin: str, brought: Collection[tuple[str, str]]) -> None:
         shown = [*lines[:_MAX_LINES], *([f"and {rest} more changes"] if rest > 0 else [])]
         raise PluginError(
             f"the index of plugin {plugin!r} must list what it brings, got another: "
-            f'[project.entry-points."{installed.INDEX}"] should have {", ".join(shown)}'
+            f'[project.entry-points."{installed.INDEX}"] should have {", ".join(shown)}\n'
+            "  hint: where pyproject.toml says so already, install the package again (also with --editable): pip copies it"
         )
 
 

@@ -28,7 +28,7 @@ from nn_core.dispatch.guard import guarded
 from nn_core.dispatch.kinds import KINDS, ExtensionInfo
 from nn_core.dispatch.known import known_by
 from nn_core.dispatch.offers import Offers
-from nn_core.dispatch.plugin import Failure, Plugin, State, package_names, packages
+from nn_core.dispatch.plugin import Failure, Plugin, State, hooks_of, package_names, packages
 from nn_core.dispatch.registry import Registry
 from nn_core.dispatch.watch import watched_import
 from nn_core.errors import NNCoreError, PluginError, quoted
@@ -87,13 +87,20 @@ class Loader:
                 raise
             plugin.failure = Failure(State.BROKEN, reason(error), error)
 
-    def unload(self, plugin: Plugin) -> None:
-        """Forget what `plugin` brought; loading it again puts the same in place."""
+    def unload(self, plugin: Plugin, successor: ModuleType | None = None) -> None:
+        """Forget what `plugin` brought; loading it again puts the same in place.
+
+        Args:
+            plugin: The plugin.
+            successor: The module that takes its place, whose decorators have run already: what they registered stays.
+        """
         self._forget(plugin)
         brought = _BROUGHT.get(plugin.module.__name__) if plugin.module else None
         if plugin.failure is None and brought is not None and brought.module is plugin.module:
             brought.users -= 1
-            if brought.users == 0:
+            if successor is None or successor is plugin.module:
+                brought.registrations = _latest(brought.registrations)
+            if brought.users == 0 and successor is not plugin.module:
                 undo(brought.registrations)
 
     def _forget(self, plugin: Plugin) -> None:
@@ -143,6 +150,7 @@ class Loader:
         plugin.functions = tuple(spec.name for spec in specs)
         plugin.samples = tuple(package.samples for package in functions if package.samples)
         check_index(plugin.name, _places(plugin, specs, functions, offers))
+        plugin.hooks = hooks_of(module)
         brought.registrations = check_registrations(plugin, specs, seen, self.registry)
         brought.users += 1
         _BROUGHT[module.__name__] = brought
@@ -208,6 +216,12 @@ def _searching(folder: str) -> Iterator[None]:
     finally:
         with suppress(ValueError):  # a plugin may have changed the path meanwhile
             sys.path.remove(folder)
+
+
+def _latest(registrations: Iterable[Registration]) -> tuple[Registration, ...]:
+    """Return registrations as they are now, of a module that may have been run again since it was loaded."""
+    now = {(id(entry.table), entry.name): entry for entry in recorded()}
+    return tuple([now.get((id(entry.table), entry.name), entry) for entry in registrations])
 
 
 def _check_version(plugin: Plugin, module: ModuleType) -> None:

@@ -46,6 +46,12 @@ class Plugin:
     namespaced: bool = False
     samples: tuple[str, ...] = ()
     failure: Failure | None = None
+    hooks: tuple[object, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its module has been run again since it was loaded."""
+        return self.module is not None and hooks_of(self.module) != self.hooks
 
     @property
     def label(self) -> str:
@@ -66,6 +72,11 @@ class Plugin:
             return "hint: correct the module and call nn_core.ext.register() again"
         names = " ".join(package_names(self.entry_points))
         return f"hint: nn-core doctor says more; pip install --upgrade {names}, or pip uninstall {names}"
+
+
+def hooks_of(module: ModuleType) -> tuple[object, ...]:
+    """The functions of a module that are called like hooks, as they are now."""
+    return tuple([value for name, value in sorted(vars(module).items()) if name.startswith("nn_core_")])
 
 
 def packages(entry_points: Sequence[EntryPoint]) -> list[str]:

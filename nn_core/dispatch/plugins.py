@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from nn_core.dispatch.admission import check_backend, check_refusal
 from nn_core.dispatch.claims import suggestion
@@ -45,7 +45,9 @@ class Plugins:
         entry_points: Callable[[], Mapping[str, tuple[EntryPoint, ...]]] = installed.entry_points,
         registry: Registry | None = None,
     ) -> None:
-        self._entry_points = entry_points
+        #: installed plugins that the program has unregistered
+        self._hidden: set[str] = set()
+        self._all_entry_points = entry_points
         self.registry = Registry() if registry is None else registry
         self._lock = fork_safe(threading.RLock())
         self._loader: Loader | None = None
@@ -59,6 +61,10 @@ class Plugins:
         self._warned: set[str] = set()
         #: Called by `forget_prepared`; whoever caches what came from a plugin drops it here.
         self.when_refreshed: list[Callable[[], None]] = []
+
+    def _entry_points(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+        found = self._all_entry_points()
+        return {name: found[name] for name in found if name not in self._hidden} if self._hidden else found
 
     @cached_property
     def offers(self) -> "Offers":
@@ -132,32 +138,41 @@ class Plugins:
             PluginError: when the name is taken, or the module breaks a rule; nothing of it is left then.
         """
         with self._lock:
-            # a module that is registered twice, as cells of a notebook are run twice, stays as it is
-            known = self._plugins.get(name) or self._registered.get(name)
-            if known is not None and known.module is not module:
+            known = self._plugins.get(name)
+            if known is not None and known.module is not None and known.module.__name__ != module.__name__:
                 raise PluginError(f"plugin {name!r}: must come from one place, got {known.label} and a registered module")
-            if name in self._entry_points():
+            if name in self._entry_points() or (known is not None and name not in self._registered):
                 raise PluginError(f"plugin {name!r}: must come from one place, got that of a package and a registered one")
-            if known is not None:
+            if known is not None and known.module is module and not known.is_changed:
                 return
+            if known is not None:  # a cell of a notebook that is run again makes its plugin anew
+                self._unload(known, module)
             self._load(plugin := Plugin(name, (), module))
             if plugin.failure is not None:
                 del self._plugins[name]
+                self._registered.pop(name, None)
+                if known is not None and known.module is not module:
+                    self._load(before := Plugin(name, (), known.module))
+                    self._registered[name] = before
                 raise self._error(plugin, name, plugin.failure)
             self._registered[name] = plugin
         self.forget_prepared()
 
     def unregister(self, name: str) -> None:
-        """Forget a plugin that was registered by `register`.
+        """Forget a plugin; one that is installed is not found again before `refresh`.
 
         Raises:
             BackendNotFoundError: when there is none of that name.
         """
         with self._lock:
-            if name not in self._registered:
-                known = ", ".join(sorted(self._registered)) or "none"
-                raise BackendNotFoundError(f"unregister: a plugin must have been registered ({known}), got {name!r}")
-            self._unload(self._registered.pop(name))
+            if name not in self.names() or name == REFERENCE:
+                known = ", ".join(other for other in self.names() if other != REFERENCE) or "none"
+                raise BackendNotFoundError(f"unregister: a plugin must be registered or installed ({known}), got {name!r}")
+            if self._registered.pop(name, None) is None:
+                self._hidden.add(name)
+            if name in self._plugins:
+                self._unload(self._plugins[name])
+            self._found.clear()
         self.forget_prepared()
 
     def module(self, name: str) -> ModuleType:
@@ -255,8 +270,21 @@ class Plugins:
             from nn_core.dispatch.kinds import KINDS
 
             known = ", ".join(self.names_of(kind)) or "none is"
-            raise ArgumentError(f"{role or KINDS[kind].noun}: must be offered by a plugin ({known}), got {key!r}")
+            text, cause = self.absence((kind,), key)
+            what = role or KINDS[kind].noun
+            raise ArgumentError(f"{what}: must be offered by a plugin ({known}), got {key!r}{text}") from cause
         return found
+
+    def absence(self, kinds: Sequence[str], key: str) -> tuple[str, BaseException | None]:
+        """Lines for the message that nobody has `key`, with the cause: which plugin lists it, or may have it, and failed."""
+        listed = {name for kind in kinds for name in installed.index().get((kind, key), ())}
+        failed = [plugin for plugin in self._plugins.values() if plugin.failure is not None]
+        owners = [plugin for plugin in failed if plugin.name in {*listed, *self._owners_by_prefix(key)}]
+        if owners:
+            error = self._error(owners[0], owners[0].name, cast("Failure", owners[0].failure))
+            return f"\n  {error}", error
+        names = ", ".join(plugin.label for plugin in failed)
+        return (f"\n  hint: plugins that did not load may have it: {names}; nn-core doctor says why" if names else ""), None
 
     def offered(self, kind: str, *, unlisted: bool = True) -> "list[Offer]":
         """All that plugins offer of a kind; those that may offer some are imported, broken ones with a warning.
@@ -334,14 +362,19 @@ class Plugins:
         """Look again at what is installed; plugins that failed, changed or are gone are forgotten, others are kept."""
         with self._lock:
             installed.forget()
+            self._hidden.clear()
             now = self._entry_points()
             for plugin in list(self._plugins.values()):
                 # a device may be there by now
                 lost = any(name in self._failures for name in plugin.backends)
                 gone = plugin.name not in self._registered and now.get(plugin.name) != plugin.entry_points
-                if plugin.failure is not None or lost or gone:
+                if plugin.failure is not None or lost or gone or plugin.is_changed:
                     self._unload(plugin)
+                    if plugin.name in self._registered:
+                        self._load(again := Plugin(plugin.name, (), plugin.module))
+                        self._registered[plugin.name] = again
             self._warned.clear()
+            self._found.clear()
         self.forget_prepared()
 
     def close(self) -> None:
@@ -463,8 +496,8 @@ class Plugins:
         error.__cause__ = failure.cause
         return error
 
-    def _unload(self, plugin: Plugin) -> None:
-        self._loading_steps().unload(plugin)
+    def _unload(self, plugin: Plugin, successor: ModuleType | None = None) -> None:
+        self._loading_steps().unload(plugin, successor)
         self._found.clear()
         for name in plugin.backends:
             self._backends.pop(name, None)

@@ -199,5 +199,6 @@ def _listed_formats() -> str:
 def _known_format(extension: str) -> Format:
     found = _format(extension)
     if found is None:
-        raise ArgumentError(f"the format must be one of {_listed_formats()}, got {extension!r}")
+        text, cause = PLUGINS.absence(("file_formats",), extension)
+        raise ArgumentError(f"the format must be one of {_listed_formats()}, got {extension!r}{text}") from cause
     return found

@@ -105,7 +105,10 @@ def __getattr__(name: str) -> Any:
         return composite(offer)
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
     hint = suggestion(name, [*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")])
-    raise UnknownAttributeError(f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}")
+    text, cause = PLUGINS.absence(("functions", "composites"), name)
+    raise UnknownAttributeError(
+        f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}{text}"
+    ) from cause
 
 
 def __dir__() -> list[str]:

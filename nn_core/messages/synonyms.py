@@ -69,7 +69,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a message about a name that does not exist: what the field's other word for it is here, or the closest."""
     from difflib import get_close_matches  # only where a name is wrong
 
-    names = list(known)
+    names = [other for other in known if other != name]  # it may be known, and out of order
     close = [*meant(name, names), *get_close_matches(name, names, 1)]
     return f"; did you mean {close[0]!r}?" if close else ""
 

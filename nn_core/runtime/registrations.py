@@ -38,8 +38,10 @@ def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Calla
     def decorate(value: Any) -> Any:
         module = str(getattr(value, "__module__", None) or "an unnamed module")
         for name in names:
-            _require_free(table, what, name, module)
+            if not _is_same(table.get(name), value):
+                _require_free(table, what, name, module)
         for name in names:
+            undo([entry for entry in _RECORD if entry.table is table and entry.name == name])
             table[name] = value
             if name not in BY_NAME:
                 _RECORD.append(Registration(table, what, name, value, module))
@@ -58,7 +60,8 @@ def undo(registrations: Iterable[Registration]) -> None:
     for registration in registrations:
         if registration in _RECORD:
             _RECORD.remove(registration)
-            registration.table.pop(registration.name, None)
+            if registration.table.get(registration.name) is registration.value:
+                del registration.table[registration.name]
 
 
 def redo(registrations: Iterable[Registration]) -> None:
@@ -73,6 +76,12 @@ def redo(registrations: Iterable[Registration]) -> None:
 def is_registered(what: str, name: str) -> bool:
     """Whether the function called `name`, of a plugin, has a registration of the kind `what`."""
     return any(entry.what == what and entry.name == name for entry in _RECORD)
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether a function is another one defined anew, as a cell of a notebook and ``importlib.reload`` do."""
+    origins = [(getattr(value, "__module__", None), getattr(value, "__qualname__", None)) for value in (first, second)]
+    return origins[0] == origins[1] and None not in origins[0]
 
 
 def _require_free(table: dict[str, Any], what: str, name: str, module: str) -> None:
