@@ -220,8 +220,8 @@ def _searching(folder: str) -> Iterator[None]:
 
 def _latest(registrations: Iterable[Registration]) -> tuple[Registration, ...]:
     """Return registrations as they are now, of a module that may have been run again since it was loaded."""
-    now = {(id(entry.table), entry.name): entry for entry in recorded()}
-    return tuple([now.get((id(entry.table), entry.name), entry) for entry in registrations])
+    now = {entry.key: entry for entry in recorded()}
+    return tuple([now.get(entry.key, entry) for entry in registrations])
 
 
 def _check_version(plugin: Plugin, module: ModuleType) -> None:

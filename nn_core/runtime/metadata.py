@@ -9,7 +9,6 @@ import stat
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from email import message_from_string
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -162,16 +161,26 @@ def _identity_of(distribution: Any) -> tuple[str, str]:
     """Name and version, from the name of the folder where the metadata does not state them in a valid form."""
     stem, _, rest = _stem_of(distribution).partition("-")
     try:
-        texts = (_text_of(distribution, name) for name in _METADATA)
-        message = message_from_string(next(filter(None, texts), ""))
-        name, version = str(message["Name"]), str(message["Version"])
+        text = next(filter(None, (_text_of(distribution, name) for name in _METADATA)), "")
+        name, version = _header(text, "Name"), _header(text, "Version")
     except Exception:  # not UTF-8, no permission, or a class of another package
         name, version = "", ""
-    if name == "None" or not _PROJECT.fullmatch(name):
+    if not _PROJECT.fullmatch(name):
         name = stem.replace("_", "-") if _PROJECT.fullmatch(stem) else "an unnamed package"
-    if version == "None" or not _VERSION.fullmatch(version):
+    if not _VERSION.fullmatch(version):
         version = rest.partition("-")[0] if _VERSION.fullmatch(rest.partition("-")[0]) else ""
     return name, version
+
+
+def _header(text: str, field: str) -> str:
+    """The value of a field of metadata, which has the form of the head of a mail."""
+    for line in text.splitlines():
+        if not line.strip():
+            break
+        name, colon, value = line.partition(":")
+        if colon and name == field:
+            return value.strip()
+    return ""
 
 
 def _stem_of(distribution: Any) -> str:

@@ -19,13 +19,20 @@ class Registration:
     module: str
 
     @property
+    def key(self) -> tuple[int, str]:
+        """The place in its table, under which one registration can be in force."""
+        return id(self.table), self.name
+
+    @property
     def package(self) -> str:
         """Top-level package of the module."""
         return self.module.partition(".")[0]
 
 
-#: Registrations for functions that the core does not specify, in order.
-_RECORD: Final[list[Registration]] = []
+#: Registrations for functions that the core does not specify, in order, each by its table and name.
+_RECORD: Final[dict[tuple[int, str], Registration]] = {}
+#: What functions have registrations of, by kind and name; two tables of one kind do not exist.
+_KINDS: Final[set[tuple[str, str]]] = set()
 
 
 def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Callable[[Any], Any]:
@@ -41,10 +48,9 @@ def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Calla
             if not _is_same(table.get(name), value):
                 _require_free(table, what, name, module)
         for name in names:
-            undo([entry for entry in _RECORD if entry.table is table and entry.name == name])
             table[name] = value
             if name not in BY_NAME:
-                _RECORD.append(Registration(table, what, name, value, module))
+                _note(Registration(table, what, name, value, module))
         return value
 
     return decorate
@@ -52,30 +58,36 @@ def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Calla
 
 def recorded() -> tuple[Registration, ...]:
     """All registrations for functions of plugins that are in force."""
-    return tuple(_RECORD)
+    return tuple(_RECORD.values())
 
 
 def undo(registrations: Iterable[Registration]) -> None:
     """Take registrations back; those that are not in force any more are passed over."""
     for registration in registrations:
-        if registration in _RECORD:
-            _RECORD.remove(registration)
-            if registration.table.get(registration.name) is registration.value:
-                del registration.table[registration.name]
+        if _RECORD.get(registration.key) is registration:
+            del _RECORD[registration.key]
+            _KINDS.discard((registration.what, registration.name))
+            registration.table.pop(registration.name, None)
 
 
 def redo(registrations: Iterable[Registration]) -> None:
     """Put registrations in force that were undone while the module that made them stayed imported."""
     for registration in registrations:
-        if registration not in _RECORD:
+        if _RECORD.get(registration.key) is not registration:
             _require_free(registration.table, registration.what, registration.name, registration.module)
             registration.table[registration.name] = registration.value
-            _RECORD.append(registration)
+            _note(registration)
 
 
 def is_registered(what: str, name: str) -> bool:
     """Whether the function called `name`, of a plugin, has a registration of the kind `what`."""
-    return any(entry.what == what and entry.name == name for entry in _RECORD)
+    return (what, name) in _KINDS
+
+
+def _note(registration: Registration) -> None:
+    _RECORD.pop(registration.key, None)  # the order is that of the latest
+    _RECORD[registration.key] = registration
+    _KINDS.add((registration.what, registration.name))
 
 
 def _is_same(first: Any, second: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from nn_core.errors import SpecError
 from nn_core.spec import model
-from nn_core.spec.places import PlacedMapping, parse
+from nn_core.spec.places import PlacedMapping, parse, parse_yaml
 
 _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 #: Names that kernels, gradient rules or generated signatures use for themselves.
@@ -96,6 +96,15 @@ def located(
         tags: Tags, likewise.
     """
     entries = parse(text, file)
+    try:
+        return _located(entries, file, topics, tags)
+    except SpecError:
+        return _located(parse_yaml(text, file), file, topics, tags)  # the complaint with its line, where the text was JSON
+
+
+def _located(
+    entries: Any, file: str, topics: Collection[str], tags: Collection[str]
+) -> tuple[tuple[model.FunctionSpec, str], ...]:
     if entries is None:
         return ()
     if not isinstance(entries, list):

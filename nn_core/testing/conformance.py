@@ -22,6 +22,7 @@ from nn_core.testing.cases import (
     rule_cases,
     solver_cases,
 )
+from nn_core.testing.checks.arrays import check_arrays
 from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.graph import check_graph
@@ -42,6 +43,7 @@ from nn_core.testing.xfails import check_xfails
 
 __all__ = [
     "test_array_contract",
+    "test_arrays",
     "test_backward",
     "test_description",
     "test_determinism",
@@ -190,6 +192,13 @@ def test_growth(case: FunctionCase) -> None:
 def test_solver(case: SolverCase) -> None:
     """A backend's kernel for the update of all parameters does what the solver says."""
     check_solver(case)
+
+
+@pytest.mark.conformance
+def test_arrays(request: pytest.FixtureRequest) -> None:
+    """Plans can cut arrays out of the memory of each backend."""
+    for name in backends_of(request.config, request.module):
+        check_arrays(name)
 
 
 @pytest.mark.conformance
