@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
 from nn_core.arrays.bound_operators import VariableOperators
+from nn_core.arrays.construction import Constructed
 from nn_core.arrays.display import display_line, html_table, values_on_host
 from nn_core.arrays.ndarray import NdArray, added_state, checked_shape
 from nn_core.errors import ArgumentError, GraphError, ShapeError
@@ -43,7 +44,6 @@ from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Shape
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
 
     from nn_core.function import Function
 
@@ -65,7 +65,7 @@ _ENGINE: Final = frozenset(
 )  # fmt: skip
 
 
-class Variable(Value, VariableOperators, SuggestsAttributes):
+class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     """A value in a computation graph: data, gradient, and the function that computes it.
 
     Args:
@@ -114,42 +114,18 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
     def __dir__(self) -> list[str]:
         return offered(self, _ENGINE)
 
-    #: Whether ``__new__`` makes a complete variable: everywhere but in subclasses whose ``__init__`` calls ours.
-    _is_made_by_new: ClassVar[bool] = True
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._is_made_by_new = cls.__new__ is not Variable.__new__ or cls.__init__ is Variable.__init__
-
-    @refuses_rest
-    def __new__(
-        cls,
-        shape: Iterable[int] | int = (),
-        need_grad: bool | None = None,
-        name: str = "",
-        *surplus: Any,
-        **unknown: Any,
-    ) -> "Self":
-        """Make a variable; subclasses may call ``super().__new__(cls, shape, need_grad)``, as in NNabla."""
-        variable = _new(cls)
-        if cls._is_made_by_new:
-            if surplus or unknown:
-                require_fit(_construct, (variable, shape, need_grad, name, *surplus), unknown)
-            try:
-                _construct(variable, shape, need_grad, name)
-            except FOREIGN as error:
-                raise_refusal(_construct, (variable, shape, need_grad, name), {}, error)
-        return variable
+    def _construct(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
+        if need_grad is not None and type(need_grad) is not bool:
+            need_grad = _checked_need_grad(shape, need_grad)
+        if type(name) is not str and not isinstance(name, str):
+            raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
+        Value.__init__(self, Storage(NdArray.of_shape(checked_shape(shape))), need_grad)
+        self.name = name
+        self._recompute = RECOMPUTE.get()
 
     if TYPE_CHECKING:
 
         def __init__(self, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None: ...
-
-    else:
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
-                construct(self, *args, **kwargs)
 
     @classmethod
     def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Variable":
@@ -593,21 +569,6 @@ class Variable(Value, VariableOperators, SuggestsAttributes):
 
 
 Node.value_class = Variable
-
-
-def _construct(self: Variable, shape: Iterable[int] | int = (), need_grad: bool | None = None, name: str = "") -> None:
-    """Build what ``Variable(...)`` and a ``__new__`` of a subclass ask for."""
-    if need_grad is not None and type(need_grad) is not bool:
-        need_grad = _checked_need_grad(shape, need_grad)
-    if type(name) is not str and not isinstance(name, str):
-        raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
-    Value.__init__(self, Storage(NdArray.of_shape(checked_shape(shape))), need_grad)
-    self.name = name
-    self._recompute = RECOMPUTE.get()
-
-
-_construct.__qualname__ = "Variable"  # in its errors
-construct: Final = door(_construct)
 
 
 @door

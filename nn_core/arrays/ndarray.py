@@ -6,24 +6,26 @@ Reading in another dtype or space converts lazily and keeps the copy until the v
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from operator import index
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from nn_core.arrays.bound_operators import NdArrayOperators
 from nn_core.arrays.casting import cast, dtype_name, dtype_of
+from nn_core.arrays.construction import Constructed
 from nn_core.arrays.display import display_line, html_table, values_on_host
 from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, taken
 from nn_core.arrays.synced import HOST, Space, SyncedArray, is_ready_on_device
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
-from nn_core.messages.refusal import FOREIGN, described, door, raise_refusal, real_numbers, refuses_rest, require_fit
+from nn_core.messages.refusal import described, door, real_numbers
 from nn_core.messages.whole import fraction_hint, is_number, whole
 from nn_core.settings import are_shapes_strict
 from nn_core.typing import MAX_SIZE, Array, Shape
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 _new: Final = object.__new__
 
@@ -33,7 +35,7 @@ _ENGINE: Final = frozenset(
 ) | {"synced", "write"}
 
 
-class NdArray(NdArrayOperators, SuggestsAttributes):
+class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
     """A multi-dimensional array, free of device and dtype.
 
     Args:
@@ -71,35 +73,15 @@ class NdArray(NdArrayOperators, SuggestsAttributes):
     _shape: Shape
     _base: Shape
     _window: tuple[slice, ...] | None
-    #: Whether ``__new__`` makes a complete array: everywhere but in subclasses whose ``__init__`` calls ours.
-    _is_made_by_new: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._is_made_by_new = cls.__new__ is not NdArray.__new__ or cls.__init__ is NdArray.__init__
-
-    @refuses_rest
-    def __new__(cls, shape: Iterable[int] | int = (), *lengths: int, **unknown: Any) -> "Self":
-        """Make an array; subclasses may call ``super().__new__(cls, shape)``, as in NNabla."""
-        array = _new(cls)
-        if cls._is_made_by_new:
-            if unknown:
-                require_fit(_construct, (array, shape, *lengths), unknown)
-            try:
-                _construct(array, shape, *lengths)
-            except FOREIGN as error:
-                raise_refusal(_construct, (array, shape, *lengths), {}, error)
-        return array
+    def _construct(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
+        self._shape = self._base = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
+        self.synced = SyncedArray(self._shape)
+        self._window = None
 
     if TYPE_CHECKING:
 
         def __init__(self, shape: Iterable[int] | int = (), *lengths: int) -> None: ...
-
-    else:
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            if not self._is_made_by_new:  # else the arguments are those of a subclass that defines `__new__`
-                construct(self, *args, **kwargs)
 
     @staticmethod
     def of_shape(shape: Shape) -> "NdArray":
@@ -485,37 +467,31 @@ def _restored(
     return array
 
 
-def _construct(self: NdArray, shape: Iterable[int] | int = (), *lengths: int) -> None:
-    """Build what ``NdArray(...)`` and a ``__new__`` of a subclass ask for."""
-    self._shape = self._base = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
-    self.synced = SyncedArray(self._shape)
-    self._window = None
-
-
-_construct.__qualname__ = "NdArray"  # in its errors
-construct: Final = door(_construct)
-
-
 def checked_shape(shape: Iterable[int] | int) -> Shape:
     """`shape` as a tuple of non-negative ints."""
+    lengths = shape if type(shape) is tuple else _listed(shape)
+    try:
+        result = tuple(map(index, lengths))
+    except (AttributeError, TypeError):
+        result = _whole_lengths(lengths)
+    if result and min(result) < 0:
+        raise ShapeError(f"shape: every length must be at least 0, got {result}")
+    if math.prod(result) > MAX_SIZE:
+        raise ShapeError(f"shape: an array must have at most 2**48 elements, got {result}")
+    return result
+
+
+def _listed(shape: Iterable[int] | int) -> tuple[Any, ...]:
+    """Return the lengths that a shape other than a tuple has."""
     if isinstance(shape, np.ndarray) and shape.ndim and (shape.ndim != 1 or shape.dtype.kind not in "iu"):
         raise ShapeError(
             f"shape: must be an int or a sequence of ints, got an array of shape {shape.shape}\n"
             "  hint: from_numpy_array(values) makes a Variable or an NdArray with these values"
         )
     try:
-        lengths: tuple[Any, ...] = (shape,) if is_number(shape) else tuple(shape)  # type: ignore[arg-type]  # told apart
+        return (shape,) if is_number(shape) else tuple(shape)  # type: ignore[arg-type]  # told apart
     except TypeError as error:
         raise ShapeError(f"shape: must be an int or a sequence of ints, got {shape!r}") from error
-    try:
-        result = tuple([length.__index__() for length in lengths])
-    except (AttributeError, TypeError):
-        result = _whole_lengths(lengths)
-    if any(length < 0 for length in result):
-        raise ShapeError(f"shape: every length must be at least 0, got {result}")
-    if math.prod(result) > MAX_SIZE:
-        raise ShapeError(f"shape: an array must have at most 2**48 elements, got {result}")
-    return result
 
 
 def _whole_lengths(lengths: tuple[Any, ...]) -> Shape:

@@ -1,6 +1,7 @@
 """Classes of programs that derive from ours in NNabla's manner: made in ``__new__``, wrapping others, with attributes."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -73,6 +74,25 @@ def test_new_alone_makes_a_complete_variable():
     made = nn.Variable.__new__(nn.Variable, (2, 3), True)
     assert (made.shape, made.need_grad, made.d.sum()) == ((2, 3), True, 0)
     assert nn.NdArray.__new__(nn.NdArray, (2,)).shape == (2,)
+
+
+class Labelled(Named):
+    """A subclass of a subclass, with ``__init__`` beside the ``__new__`` that constructs."""
+
+    def __init__(self, shape, **rest):
+        self.label = shape
+
+
+def test_one_protocol_makes_both_kinds_of_values_and_their_subclasses():
+    assert str(inspect.signature(nn.NdArray)).startswith("(shape: collections.abc.Iterable[int] | int = (), *lengths")
+    assert list(inspect.signature(nn.Variable).parameters) == ["shape", "need_grad", "name"]
+    assert list(inspect.signature(Initialized).parameters) == ["n"]
+    labelled = Labelled((2, 3), tag="t")
+    assert (labelled.label, labelled.tag, labelled.d.sum()) == ((2, 3), "t", 18)
+    with pytest.raises(ArgumentError, match="Variable: need_grad must be True, False or None, got 5"):
+        type("Wrong", (nn.Variable,), {"__init__": lambda self: nn.Variable.__init__(self, (2,), 5)})()
+    with pytest.raises(SignatureError, match="NdArray: got an unexpected keyword argument 'x'"):
+        type("Wrong", (nn.NdArray,), {"__init__": lambda self: nn.NdArray.__init__(self, (2,), x=1)})()
 
 
 def test_wrong_arguments_of_new_are_refused_by_name():
