@@ -16,6 +16,8 @@ from nn_core.variable import Variable
 #: Shapes of the parameters: a scalar, nothing, and more than a block of any vectorised loop.
 SHAPES = ((3, 4), (), (0, 2), (1037,), (65,))
 STEPS = 4
+#: First elements of the last parameter: what is no number any more stays what it is, or becomes NaN, as by the rule.
+SPECIAL = (np.inf, -np.inf, np.nan)
 #: Rounding errors of some steps, in which gradients are divided by their own size.
 RTOL, ATOL = 2e-5, 2e-6
 
@@ -36,6 +38,7 @@ def _train(case: SolverCase, backend: str, dtype: str) -> dict[str, Numbers]:
         change = GRADIENT_CHANGES.get(case.solver)
         solver = S.Sgd(lr=0.1) if change else getattr(S, case.solver)(**case.settings)
         variables = {f"w{n}": _variable(rng.normal(size=shape), dtype) for n, shape in enumerate(SHAPES)}
+        variables[f"w{len(SHAPES) - 1}"].d[: len(SPECIAL)] = SPECIAL
         solver.set_parameters(variables)
         for _ in range(STEPS):
             for variable in variables.values():

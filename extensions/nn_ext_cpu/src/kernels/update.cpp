@@ -53,7 +53,7 @@ const Rule kRules[] = {
     {"Nesterov", "Nesterov", [](const double* h) { return plain({h[0], h[1]}); }},
     {"SgdW", "SgdW", [](const double* h) { return plain({h[0], h[1], h[0] / h[3] * h[2]}); }},
     {"Adam", "Adam", [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[4]), h); }},
-    {"AdamW", "Adam",
+    {"AdamW", "AdamW",
      [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[6]), h, h[0] / h[5] * h[4]); }},
     {"AMSGRAD", "AMSGRAD",
      [](const double* h) {

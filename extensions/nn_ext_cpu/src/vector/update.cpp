@@ -73,6 +73,12 @@ const UpdateFunction kUpdates[] = {
                [](float& w, float g, float& m, float& v, H h) {
                  m = h[1] * m + h[2] * g;
                  v = h[3] * v + h[4] * g * g;
+                 w -= h[0] * m / (__builtin_sqrtf(v) + h[5]);
+               }),
+    two_states("AdamW",  // a rule of its own: 0 * w would make an infinite w NaN
+               [](float& w, float g, float& m, float& v, H h) {
+                 m = h[1] * m + h[2] * g;
+                 v = h[3] * v + h[4] * g * g;
                  w -= h[0] * m / (__builtin_sqrtf(v) + h[5]) + h[6] * w;
                }),
     three_states("AMSGRAD",
