@@ -12,9 +12,13 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
 from tools.fuzz.lane import check_programs
+from tools.fuzz.noise import FEW, PRECISIONS, agree, dtypes_of, tolerance
 from tools.fuzz.oracle import MANY, Graph, truth_of
+from tools.fuzz.program import Leaf, Program, Step
+from tools.fuzz.runner import Reference, perform
 from tools.fuzz.sweep import targets, working_call
 from tools.fuzz.watch import check_calls, check_sweep
+from tools.fuzz.ways import SPECIALS, Action, Way
 
 
 @pytest.mark.slow
@@ -51,6 +55,82 @@ def test_rounding_that_decides_a_result_is_seen() -> None:
         y.forward()
     exact, slack = truth_of(Graph([y]), y, {x.storage: x.d.astype(np.float64)}, 1.0).value(y.storage)
     np.testing.assert_allclose(y.d, exact, rtol=0, atol=slack.least + slack.full(MANY))
+
+
+#: y = relu(x * 2), a leaf of six numbers.
+RECTIFIED = Program(
+    1, (Leaf(0, (2, 3)), Step("{0} * 2", (0,), (1,)), Step("F.relu({0})", (1,), (2,)), Step("F.sum({0})", (2,), (3,))), (2, 3)
+)
+
+
+def ways_of(actions, **settings):
+    every = (Action("data", (0, "float32")), *actions, Action("forward", ("keep", 3)))
+    return Way("static", "reference", (), every, **settings)
+
+
+@pytest.mark.parametrize("special", SPECIALS)
+def test_a_special_number_has_the_place_that_it_has_in_truth(special: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nn_core.reference.registry import KERNELS
+
+    way = ways_of([Action("write", (0, "element", (special, 4)))])
+    run, difference = perform(Reference(RECTIFIED), way)
+    assert difference is None
+    assert not np.isfinite(run.state[0]).all()
+    monkeypatch.setitem(KERNELS, "ReLU", lambda xp, x, **_: xp.nan_to_num(xp.maximum(x, 0), posinf=1.0))  # of the truth alone
+    _, difference = perform(Reference(RECTIFIED), way)
+    assert (difference is not None) == (special != -np.inf)
+
+
+@pytest.mark.parametrize("type_config", ["half", "bfloat16"])
+def test_half_precision_is_allowed_its_rounding_and_no_more(type_config: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nn_core.reference.registry import KERNELS
+
+    way = ways_of([], type_config=type_config)
+    assert perform(Reference(RECTIFIED), way)[1] is None
+    monkeypatch.setitem(KERNELS, "ReLU", lambda xp, x, **_: xp.maximum(x, 0) * 1.5)  # of the truth alone
+    assert perform(Reference(RECTIFIED), way)[1] is not None
+
+
+def test_noise_knows_which_functions_compute_in_half_precision() -> None:
+    x = nn.Variable((2, 3))
+    moved = F.transpose(x, (1, 0))
+    with nn.context_scope(nn.Context(["reference:bfloat16"])):
+        y = F.tanh(moved)
+    z = F.sin(y)
+    order = Graph([z]).order
+    names = {node.spec.name: dtype for node, dtype in dtypes_of(order, "float32", {x.storage: "float16"}).items()}
+    assert names == {"Transpose": "float16", "Tanh": "bfloat16"}
+
+
+def test_what_noise_makes_nan_is_unknown_and_the_rest_is_compared() -> None:
+    exact, noisy = np.array([1.0, np.nan, np.inf, 2.0]), np.array([1.0, np.nan, np.nan, 2.0])
+    allowed = tolerance(exact, [noisy], PRECISIONS["float32"])
+    assert agree(np.array([1.0, np.nan, -np.inf, 2.0]), exact, allowed)
+    for wrong in ([1.0, np.nan, 5.0, 2.0], [1.0, 0.0, np.nan, 2.0], [1.1, np.nan, np.nan, 2.0]):
+        assert not agree(np.array(wrong), exact, allowed)
+    allowed = tolerance(exact, [np.array([np.nan, np.nan, np.inf, 2.0])], PRECISIONS["float32"])
+    assert agree(np.array([7.0, np.nan, np.inf, 2.0]), exact, allowed)
+
+
+def test_nan_may_spread_within_a_convolution_but_not_vanish() -> None:
+    x = nn.Variable.from_numpy_array(np.ones((1, 1, 4, 4)))
+    w = nn.Variable.from_numpy_array(np.ones((1, 1, 3, 3)))
+    y = F.convolution(x, w)
+    values = {x.storage: np.ones((1, 1, 4, 4)), w.storage: np.ones((1, 1, 3, 3))}
+    values[x.storage][0, 0, 0, 0] = np.nan
+    exact, slack = truth_of(Graph([y]), y, values, 1.0).value(y.storage)
+    assert np.isnan(exact).sum() == 1
+    assert agree(np.full(exact.shape, np.nan), exact, slack.full(FEW))
+    assert not agree(np.full(exact.shape, 9.0), exact, slack.full(FEW))
+
+
+def test_a_shape_that_is_stale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(1, RECTIFIED.items, (2, 3), frozenset({0}), axis=1)
+    way = ways_of([Action("batch", (5,)), Action("data", (0, "float32"))])
+    assert perform(Reference(program), way)[1] is None
+    monkeypatch.setattr(nn.Variable, "shape", property(lambda v: (2, 3)))
+    _, difference = perform(Reference(program), way)
+    assert difference is not None and "before the pass" in difference.title
 
 
 def _first(findings):

@@ -13,9 +13,12 @@ import numpy as np
 from nn_core.errors import NNCoreError
 from nn_core.graph.node import Node, Storage
 
-from .oracle import NOISE, disturbed, gradients_of, key_of, run_kernel, shaken
+from .noise import PRECISIONS, Noise, shaken
+from .oracle import gradients_of, key_of, run_kernel
 from .program import Array
 
+#: The relative size of the noise.
+NOISE: Final = PRECISIONS["float32"].noise
 #: How many times larger a relative error may become, as a part of the largest result.
 AMPLIFICATION: Final = 40.0
 #: The same for a single element: below it, most of its digits were lost by cancellation.
@@ -34,8 +37,8 @@ def amplifies(node: Node, values: Mapping[Storage, Array], after: Mapping[Storag
     inputs = [None if value is None else values[value.storage] for value in node.inputs]
     if not any(array is not None and array.dtype.kind == "f" and array.size for array in inputs):
         return False
-    noise = shaken(3)
-    nearby = [None if array is None else disturbed(array, noise) for array in inputs]
+    noise = Noise(change=shaken(3))
+    nearby = [None if array is None else noise.disturbed(array, node) for array in inputs]
     try:
         results = run_kernel(node, nearby, key_of(node, 0))[: len(node.storages)]
         single = run_kernel(node, inputs, key_of(node, 0), "float32")[: len(node.storages)]

@@ -14,7 +14,7 @@ from .conditioning import amplifies
 from .namespace import fresh_namespace
 from .oracle import Undefined, compute
 from .palette import PALETTE, Refused
-from .program import Array, Item, Leaf, Program, Step, compiled, initial_value
+from .program import HALF_TYPES, Array, Item, Leaf, Program, Step, compiled, initial_value
 
 #: Most elements of a result, and its largest magnitude.
 LARGEST: Final = 260
@@ -36,6 +36,7 @@ class Maker:
         self._parameters: set[str] = set()
         self._next = 0
         self._recent: list[int] = []
+        self._in_half = self.chance(0.15)
 
     def chance(self, probability: float) -> bool:
         """True that often."""
@@ -138,6 +139,8 @@ class Maker:
         self._next += len(results)
         if not flags and self.chance(0.12):
             flags = {FLAGS[self.rng.integers(len(FLAGS))]}
+        if self._in_half and "unlink" not in flags and self.chance(0.15):
+            flags = {*flags, self.choose([*HALF_TYPES])}
         ranges = tuple((float(v.min()), float(v.max())) if v.size else (0.0, 1.0) for v in values)
         step = Step(text, inputs, outs, tuple(v.shape for v in values), ranges, frozenset(flags))
         self.items.append(step)
@@ -201,8 +204,9 @@ def generate(seed: int, least: int = 5, most: int = 40) -> Program:
             continue
     roots = _with_loss(m)
     program = Program(seed, tuple(m.items), tuple(roots))
-    batch = frozenset(n for n in firsts if len(m.shape(n)) and m.shape(n)[0] == (shape[0] if shape else 0))
-    return Program(seed, program.pruned().items, tuple(roots), batch if m.chance(0.5) else frozenset())
+    axis = int(m.rng.integers(len(shape))) if shape and m.chance(0.3) else 0
+    batch = frozenset(n for n in firsts if m.shape(n)[axis : axis + 1] == shape[axis : axis + 1] != ())
+    return Program(seed, program.pruned().items, tuple(roots), batch if m.chance(0.5) else frozenset(), axis)
 
 
 def _with_loss(m: Maker) -> list[int]:

@@ -90,6 +90,8 @@ def _fewer_switches(case: Case) -> Iterator[Case]:
         yield program, replace(way, without=())
     for n in range(len(way.without)):
         yield program, replace(way, without=way.without[:n] + way.without[n + 1 :])
+    if way.type_config != "float":
+        yield program, replace(way, type_config="float")
     if way.backend != "reference":
         yield program, replace(way, backend="reference")
 
@@ -152,7 +154,7 @@ def _fewer_flags(case: Case) -> Iterator[Case]:
 def script(run: Run, difference: Difference) -> str:
     """A program that fails as the run did."""
     data = [
-        f"    {key!r}: np.array({np.asarray(array).tolist()!r}, {array.dtype.name!r}).reshape({array.shape}),"
+        f"    {key!r}: np.array({np.asarray(array).tolist()!r}, dtype_of({array.dtype.name!r})).reshape({array.shape}),"
         for key, array in run.data.items()
     ]
     head = f"# program {run.program.seed}, {run.way.mode}: {difference.title.splitlines()[0]}\n{HEAD}"

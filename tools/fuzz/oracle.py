@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,29 +20,15 @@ from nn_core.rules.registry import GRADIENTS, GradientCall
 from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, updated
 from nn_core.variable import Variable
 
+from .noise import FEW, PRECISIONS, Noise, Precision, kinds, least_tolerance, magnitude, tolerance
 from .program import Array
 
-#: Relative size of the noise: some units in the last place of float32.
-NOISE: Final = 1e-6
-#: The same as a part of the largest number: kernels compute small results from large terms.
-NOISE_OF_TERMS: Final = 1.2e-7
-#: How often a difference that the noise made is allowed.
-ALLOWED: Final = 12.0
-#: Draws of noise that the tolerance of a result comes from, and of a result that is beyond it.
-FEW, MANY = 1, 12
-#: Tolerance relative to the largest magnitude, if noise changes nothing.
-FLOOR: Final = 4e-6
-#: Results that the noise changes by more than this part of their magnitude tell nothing.
-USELESS: Final = 0.02
-#: Results as large as this tell nothing: float32 may not hold what they are computed from.
-FARTHEST: Final = 1e12
-
-#: Changes the numbers of an array as rounding might.
-Noise: TypeAlias = Callable[[Array], Array]
-
-_TINY: Final = np.finfo(np.float32).tiny
-_F = ArrayFunctions()
+#: Draws of noise before a result counts as different; `Precision` says how many.
+MANY: Final = 1000
+#: No noise at all.
+EXACT: Final = Noise()
 NO_RUNS: Final[Mapping[Node, int]] = {}
+_F = ArrayFunctions()
 
 
 class Undefined(Exception):  # noqa: N818
@@ -56,7 +43,7 @@ class Graph:
         if any(node.python is not None for node in self.order):
             raise Undefined("a PythonFunction")
 
-    def forward(self, values: dict[Storage, Array], noise: Noise | None = None, runs: Mapping[Node, int] = NO_RUNS) -> None:
+    def forward(self, values: dict[Storage, Array], noise: Noise = EXACT, runs: Mapping[Node, int] = NO_RUNS) -> None:
         """Compute all functions; `values` holds those of the leaves and gets all others.
 
         `runs` says how often a seeded function has run before.
@@ -65,7 +52,7 @@ class Graph:
             compute(node, values, noise, runs.get(node, 0))
 
     def backward(
-        self, root: Variable, values: Mapping[Storage, Array], start: float, noise: Noise | None = None
+        self, root: Variable, values: Mapping[Storage, Array], start: float, noise: Noise = EXACT
     ) -> dict[Storage, Array]:
         """The gradients of leaves and others where that of `root` is `start`; `values` are those after forward()."""
         if not root.need_grad:
@@ -74,9 +61,10 @@ class Graph:
         for node in reversed(self.order):
             if node.need_grad and node.spec.differentiable and any(storage in grads for storage in node.storages):
                 for value, gradient in zip(node.inputs, gradients(node, values, grads, noise), strict=True):
-                    if value is None or gradient is None or not value.need_grad:
+                    if value is None or not value.need_grad:
                         continue
-                    part = disturbed(np.asarray(gradient), noise)
+                    arrived = np.zeros(values[value.storage].shape) if gradient is None else np.asarray(gradient)
+                    part = noise.disturbed(arrived, node)
                     with np.errstate(invalid="ignore"):  # of infinities of float32
                         grads[value.storage] = grads[value.storage] + part if value.storage in grads else part
         return grads
@@ -89,31 +77,32 @@ class Graph:
         """
         rng = np.random.default_rng(2)
         random = {
-            storage: np.max(np.abs(grad)) * rng.choice([-1.0, 1.0], grad.shape) for storage, grad in grads.items() if grad.size
+            storage: magnitude(grad) * rng.choice([-1.0, 1.0], grad.shape) for storage, grad in grads.items() if grad.size
         }
         largest = 0.0
         for node in self.order:
             if node.need_grad and node.spec.differentiable and any(storage in random for storage in node.storages):
                 found = gradients(node, values, random)
-                sizes = [float(np.max(np.abs(grad))) for grad in found if grad is not None and np.size(grad)]
+                sizes = [magnitude(np.asarray(grad)) for grad in found if grad is not None and np.size(grad)]
                 largest = max([largest, *sizes])
         return largest
 
 
-def compute(node: Node, values: dict[Storage, Array], noise: Noise | None = None, runs: int = 0) -> None:
+def compute(node: Node, values: dict[Storage, Array], noise: Noise = EXACT, runs: int = 0) -> None:
     """Compute one function on the values of its inputs; a seeded one for the time after `runs` others."""
     exact = [None if value is None else values[value.storage] for value in node.inputs]
-    inputs = [None if array is None else disturbed(array, noise) for array in exact]
+    inputs = [None if array is None else noise.disturbed(array, node) for array in exact]
     key = key_of(node, runs)
     try:
-        results = run_kernel(node, inputs, key, "float32" if noise is _single else "float64")
+        results = run_kernel(node, inputs, key, "float32" if noise.single else "float64")
     except NNCoreError:  # a matrix that is not positive definite any more, say
-        if noise is None:
+        if noise is EXACT:
             raise
         results = run_kernel(node, exact, key)
+    results = noise.spread(node, inputs, results, lambda *arrays: run_kernel(node, arrays, key))
     n_outputs = len(results) - len(node.spec.updates)
     for storage, result in zip(node.storages, results[:n_outputs], strict=True):
-        values[storage] = disturbed(np.asarray(result), noise)
+        values[storage] = noise.disturbed(np.asarray(result), node)
     for value, after in zip(node.inputs, updated(node.spec, inputs, results[n_outputs:]), strict=True):
         if value is not None and not any(after is array for array in inputs):
             values[value.storage] = np.asarray(after, np.float64)
@@ -151,17 +140,23 @@ def run_kernel(
 
 
 def gradients(
-    node: Node, values: Mapping[Storage, Array], grads: Mapping[Storage, Array], noise: Noise | None = None
+    node: Node, values: Mapping[Storage, Array], grads: Mapping[Storage, Array], noise: Noise = EXACT
 ) -> Sequence[Any]:
     """The gradients of the inputs of a function by its rule."""
-    inputs = [None if value is None else disturbed(values[value.storage], noise) for value in node.inputs]
-    outputs = [disturbed(values[storage], noise) for storage in node.storages]
+    inputs = [None if value is None else noise.disturbed(values[value.storage], node) for value in node.inputs]
+    outputs = [noise.disturbed(values[storage], node) for storage in node.storages]
     n_visible = len(outputs) - sum(entry.aux for entry in node.spec.outputs)
     arriving = [
-        disturbed(grads[storage], noise) if storage in grads else np.zeros(values[storage].shape)
+        noise.disturbed(grads[storage], node) if storage in grads else np.zeros(values[storage].shape)
         for storage in node.storages[:n_visible]
     ]
-    return gradients_of(node, inputs, outputs, arriving)
+    found = gradients_of(node, inputs, outputs, arriving)
+    n_inputs, n_outputs = len(inputs), len(outputs)
+
+    def run(*arrays: Any) -> Sequence[Any]:
+        return gradients_of(node, arrays[:n_inputs], arrays[n_inputs:][:n_outputs], arrays[n_inputs + n_outputs :])
+
+    return noise.spread(node, [*inputs, *outputs, *arriving], found, run)  # type: ignore[no-any-return]
 
 
 def gradients_of(
@@ -182,38 +177,6 @@ def _floating(array: Array, spec: Any, position: int) -> Array:
     return array.astype(np.float64) if is_floating and array.dtype.kind != "f" else array
 
 
-def disturbed(array: Array, noise: Noise | None) -> Array:
-    """The array with noise, if it holds floating-point numbers."""
-    if noise is None or array.dtype.kind != "f":
-        return array
-    return noise(array)
-
-
-def shaken(seed: int) -> Noise:
-    """Noise as large as `NOISE` and `NOISE_OF_TERMS`; zeros get the other sign, which kernels do not promise."""
-    rng = np.random.default_rng(seed)
-
-    def noise(array: Array) -> Array:
-        relative, absolute = NOISE * rng.uniform(-1.0, 1.0, array.shape), NOISE_OF_TERMS * rng.uniform(-1.0, 1.0, array.shape)
-        largest = np.max(np.abs(array), initial=0.0, where=np.isfinite(array))
-        return np.where(array == 0, -array, array * (1.0 + relative) + largest * absolute)
-
-    return noise
-
-
-def _coarse(array: Array) -> Array:
-    """With fewer bits: the errors of equal numbers are equal, and add up where `shaken` makes them cancel."""
-    mantissa, exponent = np.frexp(array)
-    return np.ldexp(np.floor(mantissa / NOISE) * NOISE, exponent)
-
-
-def _single(array: Array) -> Array:
-    """In float32, in which functions compute then: sums of equal errors, and what cancels, are seen as they come."""
-    with np.errstate(over="ignore", under="ignore"):
-        single = array.astype(np.float32)
-    return np.where(np.abs(single) < _TINY, np.copysign(np.float32(0), single), single)  # as kernels may flush subnormals
-
-
 @dataclass(frozen=True)
 class Slack:
     """The permitted distance of a result from the truth.
@@ -224,7 +187,7 @@ class Slack:
     """
 
     least: float = 0.0
-    full: Callable[[int], float] = lambda _: 0.0
+    full: Callable[[int], float | Array] = lambda _: 0.0
 
     def __add__(self, other: "Slack | float") -> "Slack":
         if isinstance(other, Slack):
@@ -241,19 +204,21 @@ class Truth:
         grads: Gradients that a backward pass from the loss gives.
         compute: Computes both again with noise.
         largest_terms: Gives how large gradients within functions may be before they cancel.
+        dtypes: In which functions compute, where it is not float32.
     """
 
     values: dict[Storage, Array]
     grads: dict[Storage, Array]
     compute: Callable[[Noise], tuple[dict[Storage, Array], dict[Storage, Array]]]
     largest_terms: Callable[[], float]
+    dtypes: Mapping[Node, str]
     _noisy: list[tuple[dict[Storage, Array], dict[Storage, Array]]] = field(default_factory=list)
 
     def noisy(self, draws: int) -> "list[tuple[dict[Storage, Array], dict[Storage, Array]]]":
         """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
-        kinds = (_coarse, _single, *(shaken(n) for n in range(1, draws + 1)))
-        self._noisy += [self.compute(noise) for noise in kinds[len(self._noisy) :]]
-        return self._noisy[: len(kinds)]
+        found = kinds(self.dtypes, min(draws, self._precision.draws), special=self._special)
+        self._noisy += [self.compute(noise) for noise in found[len(self._noisy) :]]
+        return self._noisy[: len(found)]
 
     def differs_from(self, other: "Truth") -> bool:
         """Whether a value that both have is another one in the other."""
@@ -264,21 +229,31 @@ class Truth:
         """A value and how far a run may be from it."""
         exact = self.values[storage]
 
-        def tolerance(draws: int) -> float:
-            return _tolerance(exact, [values[storage] for values, _ in self.noisy(draws)])
+        def full(draws: int) -> float | Array:
+            return tolerance(exact, [values[storage] for values, _ in self.noisy(draws)], self._precision)
 
-        return exact, Slack(_least(exact), tolerance)
+        return exact, Slack(least_tolerance(exact, self._precision), full)
 
     def grad(self, storage: Storage) -> tuple[Array, Slack]:
         """A gradient (zeros where none arrives) and how far a run may be from it."""
         zeros = np.zeros(self.values[storage].shape)
         exact = self.grads.get(storage, zeros)
-        slack = Slack(_least(exact), lambda draws: self._tolerance_of_grad(exact, storage, draws))
-        return exact, slack + FLOOR * self._steepest
+        slack = Slack(least_tolerance(exact, self._precision), lambda draws: self._tolerance_of_grad(exact, storage, draws))
+        return exact, slack + self._precision.floor * self._steepest
 
-    def _tolerance_of_grad(self, exact: Array, storage: Storage, draws: int) -> float:
-        tolerance = _tolerance(exact, [grads.get(storage, np.zeros(exact.shape)) for _, grads in self.noisy(draws)])
-        return tolerance if draws == FEW else tolerance + FLOOR * self._terms
+    def _tolerance_of_grad(self, exact: Array, storage: Storage, draws: int) -> float | Array:
+        noisy = [grads.get(storage, np.zeros(exact.shape)) for _, grads in self.noisy(draws)]
+        found = tolerance(exact, noisy, self._precision)
+        return found if draws == FEW else found + self._precision.floor * self._terms
+
+    @cached_property
+    def _precision(self) -> Precision:
+        """The coarsest in which some function computes."""
+        return max((PRECISIONS[name] for name in {"float32", *self.dtypes.values()}), key=lambda found: found.noise)
+
+    @cached_property
+    def _special(self) -> bool:
+        return any(array.dtype.kind == "f" and not np.all(np.isfinite(array)) for array in self.values.values())
 
     @cached_property
     def _terms(self) -> float:
@@ -287,19 +262,24 @@ class Truth:
     @cached_property
     def _steepest(self) -> float:
         """The largest gradient anywhere: those of normalizations are differences of such numbers."""
-        return max((float(np.max(np.abs(grad))) for grad in self.grads.values() if grad.size), default=0.0)
+        return max((magnitude(grad) for grad in self.grads.values() if grad.size), default=0.0)
 
 
 def truth_of(
-    graph: Graph, root: Variable, leaves: Mapping[Storage, Array], start: float, runs: Mapping[Node, int] = NO_RUNS
+    graph: Graph,
+    root: Variable,
+    leaves: Mapping[Storage, Array],
+    start: float,
+    runs: Mapping[Node, int] = NO_RUNS,
+    dtypes: Mapping[Node, str] = MappingProxyType({}),
 ) -> Truth:
     """Values and gradients for some values of the leaves, and a gradient of the root to start from.
 
-    `runs` says how often each seeded function has run before.
+    `runs` says how often each seeded function has run before, `dtypes` in which one it computes.
     """
     needs = {value: value._need_grad for node in graph.order for value in node.inputs if value is not None}
 
-    def compute(noise: Noise | None) -> tuple[dict[Storage, Array], dict[Storage, Array]]:
+    def compute(noise: Noise) -> tuple[dict[Storage, Array], dict[Storage, Array]]:
         values = dict(leaves)
         graph.forward(values, noise, runs)
         return values, graph.backward(root, values, start, noise)
@@ -312,8 +292,8 @@ def truth_of(
         with _flags(needs):
             return graph.largest_terms(values, grads)
 
-    values, grads = compute(None)
-    return Truth(values, grads, compute_again, largest_terms)
+    values, grads = compute(EXACT)
+    return Truth(values, grads, compute_again, largest_terms, dtypes)
 
 
 @contextmanager
@@ -330,25 +310,3 @@ def _flags(needs: Mapping[Value, bool | None]) -> Iterator[None]:
 def _set_need_grad(flags: Mapping[Value, bool | None]) -> None:
     for value, flag in flags.items():
         value._need_grad = flag
-
-
-def _least(exact: Array) -> float:
-    """The tolerance of rounding alone."""
-    if exact.dtype.kind != "f" or not exact.size:
-        return 0.0
-    scale = float(np.max(np.abs(exact)))
-    return FLOOR * scale + 1e-6 if scale < FARTHEST else 0.0
-
-
-def _tolerance(exact: Array, noisy: Sequence[Array]) -> float:
-    if exact.dtype.kind != "f":
-        return 0.0 if all(np.array_equal(exact, other) for other in noisy) else np.inf
-    if not exact.size:
-        return 0.0
-    scale = float(np.max(np.abs(exact)))
-    if not scale < FARTHEST:
-        return np.inf
-    spread = float(np.max([np.max(np.abs(exact - other)) for other in noisy]))  # NaN where one of them has overflowed
-    if not spread <= USELESS * max(scale, 1e-3):
-        return np.inf
-    return ALLOWED * spread + FLOOR * scale + 1e-6

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
+
+#: Names of contexts of half precision, and their number types: a step with such a flag computes in it.
+HALF_TYPES: Final = ("half", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Step:
     Attributes:
         text: An expression with ``{0}``, ``{1}``, ... for the values in `inputs`.
         outs: The numbers of the results; their `shapes`, and between what their values were when the program was made.
-        flags: Of "persistent", "recompute", "no_grad", "stop" (need_grad = False), "unlink".
+        flags: Of "persistent", "recompute", "no_grad", "stop" (need_grad = False), "unlink", and `HALF_TYPES`.
     """
 
     text: str
@@ -80,15 +83,13 @@ class Step:
                 yield f"v{self.inputs[0]}.persistent = True"
             yield f"{names} = " + (call if not imperative else f"v{self.inputs[0]}")
             return
+        scopes = [f"nn.context_scope({flag})" for flag in HALF_TYPES if flag in self.flags]
         if imperative and not self.inputs:  # a function without inputs knows no other mode
-            yield f"with nn.auto_forward(): {names} = {call}.data"
-            return
-        for flag, opening in (("recompute", "with nn.recompute(): "), ("no_grad", "with nn.no_grad(): ")):
-            if flag in self.flags and not imperative:
-                yield f"{opening}{names} = {call}"
-                break
-        else:
-            yield f"{names} = {call}"
+            scopes.append("nn.auto_forward()")
+            call += ".data"
+        elif not imperative:
+            scopes += [f"nn.{flag}()" for flag in ("recompute", "no_grad") if flag in self.flags]
+        yield f"{opening(*scopes)}{names} = {call}"
         if not imperative:
             for n in self.outs[:1]:
                 if "persistent" in self.flags:
@@ -100,19 +101,26 @@ class Step:
 Item: TypeAlias = Leaf | Step
 
 
+def opening(*scopes: str) -> str:
+    """Return the head of a line that runs within some scopes."""
+    return f"with {', '.join(scopes)}: " if scopes else ""
+
+
 @dataclass(frozen=True)
 class Program:
     """Items in an order in which they can run.
 
     Attributes:
         roots: Values that are read, the last of which is the loss.
-        batch: Leaves whose first axis is the batch.
+        batch: Leaves that may get another length...
+        axis: ...of this axis: the first one is the batch.
     """
 
     seed: int
     items: tuple[Item, ...]
     roots: tuple[int, ...]
     batch: frozenset[int] = frozenset()
+    axis: int = 0
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -135,12 +143,18 @@ class Program:
         return [step.inputs[0] for step in self.steps if "unlink" in step.flags]
 
     def of_batch(self, length: int) -> "Program":
-        """With another length of the first axis of the leaves in `batch`."""
-        items = [
-            replace(item, shape=(length, *item.shape[1:])) if isinstance(item, Leaf) and item.number in self.batch else item
-            for item in self.items
-        ]
-        return replace(self, items=tuple(items))
+        """With another length of the leaves in `batch`."""
+
+        def changed(item: Item) -> Item:
+            if isinstance(item, Leaf) and item.number in self.batch:
+                return replace(item, shape=self.resized(item.shape, length))
+            return item
+
+        return replace(self, items=tuple(changed(item) for item in self.items))
+
+    def resized(self, shape: tuple[int, ...], length: int) -> tuple[int, ...]:
+        """Return the shape with another length of the axis that may change."""
+        return (*shape[: self.axis], length, *shape[self.axis + 1 :])
 
     def pruned(self) -> "Program":
         """Without what no root needs."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 import nn_core as nn
+from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.errors import GraphError, NNCoreError
 from nn_core.graph.node import Storage, forward_order
@@ -16,9 +17,10 @@ from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable
 
 from .namespace import fresh_namespace
-from .oracle import FEW, MANY, Graph, Slack, Truth, truth_of
-from .program import Array, Leaf, Program, Step, compiled, initial_value
-from .ways import SOLVERS, Action, Way
+from .noise import FEW, HALVES, agree, dtypes_of, is_floating, magnitude
+from .oracle import MANY, Graph, Slack, Truth, truth_of
+from .program import HALF_TYPES, Array, Leaf, Program, Step, compiled, initial_value, opening
+from .ways import SOLVERS, TYPE_CONFIGS, Action, Way
 
 #: An input of the program by number, or a parameter by name.
 Key = int | str
@@ -83,7 +85,7 @@ class Reference:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.space = fresh_namespace()
+        self.space = {**fresh_namespace(), **{name: nn.Context([f"reference:{name}"]) for name in HALF_TYPES}}
         nn.seed(program.seed)
         with nn.context_scope(nn.Context(["reference"])), nn.parameter_scope("truth", {}):
             for item in program.items:
@@ -137,21 +139,33 @@ class Reference:
         state: dict[Key, Array],
         unlinked: dict[int, Array],
         runs: tuple[int, ...],
+        dtype: str,
         start: float = 1.0,
     ) -> Truth:
-        """Values and gradients after a pass that computes `roots`; `runs` says how often seeded functions have run."""
+        """Values and gradients after a pass that computes `roots`; `runs` says how often seeded functions have run.
+
+        `dtype` is that of the context of the run.
+        """
         flags = tuple(leaf.number for leaf in self.program.leaves if self.variable(leaf.number).need_grad)
         known = {**state, **unlinked}
-        key = (roots, flags, start, runs, tuple((k, v.shape, v.dtype.kind, v.tobytes()) for k, v in known.items()))
+        key = (roots, flags, start, runs, dtype, tuple((k, v.shape, v.dtype.name, v.tobytes()) for k, v in known.items()))
         if key not in self._truths:
             leaves = {self.storage(k): _as_truth(v) for k, v in known.items()}
+            halves = {self.storage(k): v.dtype.name for k, v in known.items() if v.dtype.name in HALVES}
+            dtypes = dtypes_of(self.graph(roots).order, dtype, halves)
             root = self.variable(self.program.loss) if self.program.loss in roots else Variable((), need_grad=False)
-            self._truths[key] = truth_of(self.graph(roots), root, leaves, start, dict(zip(self.seeded, runs, strict=True)))
+            seeded = dict(zip(self.seeded, runs, strict=True))
+            self._truths[key] = truth_of(self.graph(roots), root, leaves, start, seeded, dtypes)
         return self._truths[key]
 
 
+def _equal(one: Array, other: Array) -> bool:
+    """Whether all numbers are the same, NaN among them."""
+    return np.array_equal(one, other, equal_nan=is_floating(one) and is_floating(other))
+
+
 def _as_truth(array: Array) -> Array:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+    return array.astype(np.float64) if is_floating(array) else array
 
 
 @dataclass
@@ -223,7 +237,7 @@ class Run:
                 array = self.reference.initial[key]
             else:
                 array = replace(self.leaves[key], shape=shape).values(self.program.seed, data_set)
-            self.data[place] = array.astype(dtype) if array.dtype.kind == "f" else array
+            self.data[place] = array.astype(dtype_of(dtype)) if array.dtype.kind == "f" else array
         return self.data[place]
 
     def _restore(self) -> None:
@@ -237,7 +251,11 @@ class Run:
 
     def _start(self) -> None:
         way = self.way
-        self.execute(f"stack.enter_context(nn.context_scope(get_extension_context({way.backend!r})))")
+        for name in HALF_TYPES:
+            if any(name in step.flags for step in self.program.steps):
+                self.execute(f"{name} = get_extension_context({way.backend!r}, type_config={name!r})")
+        context = f"get_extension_context({way.backend!r}, type_config={way.type_config!r})"
+        self.execute(f"stack.enter_context(nn.context_scope({context}))")
         if way.without:
             self._switch(*way.without)
         self.space["parameter"] = get_parameter_or_create
@@ -270,7 +288,8 @@ class Run:
             if self.way.mode != "mixed" or "must be computed before the call" not in difference.title:
                 raise
             self.lines.pop()  # a call within the line gave a Variable to the next one
-            self.execute(f"with nn.auto_forward(): {line}")
+            scoped = line.removeprefix("with ")
+            self.execute(f"with nn.auto_forward(), {scoped}" if scoped != line else f"{opening('nn.auto_forward()')}{line}")
 
     def _refused(self, step: Step) -> list[int]:
         """The inputs of a step that are refused beside NdArrays, since nobody has computed them."""
@@ -291,7 +310,7 @@ class Run:
 
     def _batch(self, length: int) -> None:
         for number in self.program.batch & self.leaves.keys():
-            shape = (length, *self.leaves[number].shape[1:])
+            shape = self.program.resized(self.leaves[number].shape, length)
             self.leaves[number] = replace(self.leaves[number], shape=shape)
             self.execute(f"v{number}.reset_shape({shape}, True)")
         self.last = None
@@ -302,11 +321,25 @@ class Run:
             flags = {leaf.number: self._first.variable(leaf.number).need_grad for leaf in self.program.leaves}
             self._flag_again(found, flags)
             self.reference = found
+            self._check_shapes()
         self._zero()
+
+    def _check_shapes(self) -> None:
+        """Compare the shapes of all results before anything is computed; nothing says those of what is unlinked."""
+        if self.way.mode != "static" or self.program.unlinked:
+            return
+        for number in (n for step in self.program.steps for n in step.outs):
+            exact = self.reference.variable(number).plain_shape
+            self.execute(f"shape = v{number}.shape")
+            self.lines.pop()
+            if self.space["shape"] != exact:
+                text = f"v{number} has shape {self.space['shape']} for {exact} before the pass"
+                raise Difference(text, f"assert v{number}.shape == {exact}")
 
     @property
     def _length(self) -> int | None:
-        return next((leaf.shape[0] for leaf in self.program.leaves if leaf.number in self.program.batch), None)
+        leaves = (leaf for leaf in self.program.leaves if leaf.number in self.program.batch)
+        return next((leaf.shape[self.program.axis] for leaf in leaves), None)
 
     def _data_(self, data_set: int, dtype: str) -> None:
         self.last = None
@@ -317,15 +350,23 @@ class Run:
     def _write(self, number: int, how: str, value: Any) -> None:
         """Write a leaf in another way than by an array; see `ways.WRITES`."""
         shape, before = self.leaves[number].shape, self.state[number]
+        values = self._values(number)
+        array = f"v{number}.data" if isinstance(self.space[f"v{number}"], Variable) else f"v{number}"
         if how == "in place":
-            self.execute(f"v{number}.d[...] = data({number}, {value}, 'float64', {shape})")
+            self.execute(f"{values}[...] = data({number}, {value}, 'float64', {shape})")
             self.state[number] = self._data(number, value, "float64", shape).astype(before.dtype)
         elif how == "cast":
-            self.execute(f"v{number}.data.cast({value!r})")
-            self.state[number] = before.astype(value)
+            self.execute(f"{array}.cast({value!r})")
+            self.state[number] = before.astype(dtype_of(value))
+        elif how == "element":
+            special, place = value[0], value[1] % max(before.size, 1)
+            if before.size:
+                self.execute(f"{values}.flat[{place}] = {special}")
+                self.state[number] = before.copy()
+                self.state[number].flat[place] = special
         else:
-            calls = {"number": f"v{number}.d = {value}", "fill": f"v{number}.data.fill({value})"}
-            self.execute(calls.get(how, f"v{number}.data.zero()"))
+            calls = {"number": f"{values} = {value}", "fill": f"{array}.fill({value})"}
+            self.execute(calls.get(how, f"{array}.zero()"))
             self.state[number] = np.full(shape, value, before.dtype)
         self.last = None
 
@@ -339,7 +380,7 @@ class Run:
             self.after_complete = policy != "infer"
         else:
             self.after_complete = self.after_complete and policy in ("keep", "hook", "all")
-            if runs != self.runs or any(not np.array_equal(self.state[key], before[key]) for key in before):
+            if runs != self.runs or any(not _equal(self.state[key], before[key]) for key in before):
                 self.last = None  # what is kept is of different passes
             elif self.last is not None and self.values.differs_from(self.last):
                 self.last = None  # statistics that it reads were rewritten by the last pass
@@ -385,7 +426,7 @@ class Run:
     def _truth(self, roots: tuple[int, ...]) -> Truth | None:
         if not self._fits:
             return None
-        self.call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs)
+        self.call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs), TYPE_CONFIGS[self.way.type_config]
         try:
             return self.reference.truth(*self.call)
         except NNCoreError:
@@ -401,7 +442,7 @@ class Run:
                 self.unlinked[number] = truth.values[storage]
         for key, before in self.state.items():
             value, slack = truth.value(self.reference.storage(key))
-            if value is not before and not np.array_equal(value, before):
+            if value is not before and not _equal(value, before):
                 self._compare(self._name(key), value, slack)
                 self.state[key] = np.array(self._read(self._name(key)))
         self.readable = set(roots)
@@ -409,10 +450,13 @@ class Run:
         self.values = truth
 
     def _build(self) -> None:
+        if not self._fits:
+            COUNTS.undecided += 1
+            raise Skip
         roots = tuple(n for step in self.program.steps for n in step.outs)
         self._lines()
         self.runs = [0] * len(self.reference.seeded)  # of the new functions
-        self.last_call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs)
+        self.last_call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs), TYPE_CONFIGS[self.way.type_config]
         truth = self.reference.truth(*self.last_call)
         self._passed(truth, roots)
         self.readable = self._kept(self.readable)
@@ -475,8 +519,7 @@ class Run:
             gradient, tolerance = truth.grad(self.reference.storage(key))
             before, slack = self.grads.get(key, (np.zeros(gradient.shape), Slack()))
             total = before + gradient
-            magnitude = float(np.max(np.abs(total))) if total.size else 0.0
-            self.grads[key] = total, slack + tolerance + 1e-6 * magnitude
+            self.grads[key] = total, slack + tolerance + 1e-6 * magnitude(total)
             self._compare(f"{self._variable(key)}.g", *self.grads[key])
 
     def _gradients(self) -> None:
@@ -511,7 +554,7 @@ class Run:
                 self.lines.pop()
 
     def _update(self, name: str) -> None:
-        trained = [key for key in self._trained() if key in self.grads and self.state[key].dtype.kind == "f"]
+        trained = [key for key in self._trained() if key in self.grads and is_floating(self.state[key])]
         if not trained:
             return
         table = ", ".join(f"{str(key)!r}: {self._variable(key)}" for key in trained)
@@ -523,7 +566,7 @@ class Run:
             gradient, slack = self.grads[key]
             expected, full = self._updated(self.state[key], gradient, slack)
             self._compare(self._name(key), expected, full)
-            self.state[key] = self._read(self._name(key)).astype(self.state[key].dtype)
+            self.state[key] = self._read(self._name(key))
         self.after_complete = False
         self.last = None  # another backward pass would read the new parameters
         self.backward_truth = None
@@ -541,30 +584,31 @@ class Run:
             return w
 
         expected = stepped(gradient)
-        scale = max((float(np.max(np.abs(array))) for array in (before, expected) if array.size), default=0.0)
-        coarse = (1e-3 if before.dtype == np.float16 else 2e-6) * scale
+        scale = max(magnitude(array.astype(np.float64)) for array in (before, expected))
+        coarse = {"float16": 1e-3, "bfloat16": 8e-3}.get(before.dtype.name, 2e-6) * scale
 
-        def reach(tolerance: float) -> Any:
-            if not np.isfinite(tolerance):
-                return tolerance
-            return coarse + sum(np.abs(stepped(gradient + sign * tolerance) - expected) for sign in (1, -1))
+        def reach(tolerance: float | Array) -> Array:
+            unknown, special = ~np.isfinite(tolerance), ~np.isfinite(expected)
+            allowed = np.where(unknown, 0.0, tolerance)
+            with np.errstate(invalid="ignore"):
+                found = coarse + sum(np.abs(stepped(gradient + sign * allowed) - expected) for sign in (1, -1))
+            return np.where(unknown, np.inf, np.where(special, 0.0, found))
 
         return expected, Slack(coarse, lambda draws: reach(slack.full(draws)))
 
     def _compare(self, what: str, exact: Array, slack: Slack) -> None:
         COUNTS.compared += 1
-        given = self._read(what)
+        given = _as_truth(self._read(what))
         self.lines.pop()
-        known = given.shape == exact.shape and np.isfinite(slack.least)
-        if known and np.allclose(given, exact, rtol=0, atol=slack.least, equal_nan=True):
+        if np.isfinite(slack.least) and agree(given, exact, slack.least):
             return
         tolerance: float | Array = 0.0
         for draws in (FEW, MANY):
             tolerance = slack.full(draws)
-            if not np.all(np.isfinite(tolerance)):
+            if np.all(np.equal(tolerance, np.inf)):
                 COUNTS.rounding += 1
                 return
-            if given.shape == exact.shape and np.allclose(given, exact, rtol=0, atol=tolerance, equal_nan=True):
+            if agree(given, exact, tolerance):
                 return
         if self.is_ambiguous:
             COUNTS.undecided += 1
@@ -573,8 +617,11 @@ class Run:
             raise Difference(f"{what} has shape {given.shape} for {exact.shape}", f"assert {what}.shape == {exact.shape}")
         with np.errstate(all="ignore"):
             most = float(np.max(np.abs(np.asarray(given, np.float64) - exact)))
-        allowed = float(np.max(tolerance))
-        check = f"np.testing.assert_allclose({self._where(what)}, {exact.tolist()!r}, rtol=0, atol={allowed:.3g})"
+        known = np.isfinite(tolerance)
+        allowed = float(np.max(tolerance, initial=0.0, where=known))
+        given_where = f"np.where({known.tolist()}, {self._where(what)}, 0)" if not known.all() else self._where(what)
+        expected = np.where(known, exact, 0).tolist()
+        check = f"np.testing.assert_allclose({given_where}, {expected!r}, rtol=0, atol={allowed:.3g})"
         raise Difference(f"{what} differs by {most:.3g} (allowed {allowed:.3g})", check)
 
 

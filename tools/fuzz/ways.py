@@ -9,14 +9,20 @@ import numpy as np
 from nn_core.settings import OPTIMIZATIONS
 
 from .palette import FEWEST
-from .program import Program
+from .program import Leaf, Program
 
 #: Forward passes after which every gradient can be computed, and others.
 COMPLETE: Final = ("keep", "train", "hook", "hook_train", "all", "all_train")
 PARTIAL: Final = ("infer", "keep", "train", "hook", "all")
 #: Ways to write a leaf besides assigning an array: numbers keep its dtype, and so do values that are written in place.
 WRITES: Final = ("number", "fill", "zero", "in place", "cast")
-DTYPES: Final = ("float32", "float32", "float64")
+#: Numbers that are written to a whole leaf, or to one element.
+SPECIALS: Final = (np.nan, np.inf, -np.inf)
+SPECIAL_WRITES: Final = ("number", "fill", "element", "element", "element")
+DTYPES: Final = (*["float32"] * 4, "float64", "float64", "float16", "bfloat16")
+#: Number types of the context of a run, and the dtype that says how exactly it computes.
+TYPE_CONFIGS: Final = {"float": "float32", "double": "float32", "half": "float16", "bfloat16": "bfloat16"}
+_FREQUENCIES: Final = (0.8, 0.04, 0.08, 0.08)
 #: Solvers, with numbers that move parameters far enough to see it.
 SOLVERS: Final = {
     "Sgd": "S.Sgd(lr=0.1)",
@@ -51,6 +57,7 @@ class Way:
     Attributes:
         variables: The inputs that are Variables in a mixed run, in which others are NdArrays.
         auto: Whether functions of Variables alone compute at once there.
+        type_config: The number type of the context, one of `TYPE_CONFIGS`.
     """
 
     mode: str
@@ -59,6 +66,7 @@ class Way:
     actions: tuple[Action, ...]
     variables: frozenset[int] = frozenset()
     auto: bool = False
+    type_config: str = "float"
 
     @property
     def imperative(self) -> bool:
@@ -80,10 +88,11 @@ def draw_way(rng: np.random.Generator, program: Program, mode: str, leave_out: S
         actions = [Action("data", (a.values[0], "float32")) if a.kind == "data" else a for a in actions]
     actions = [action for action in actions if action.kind not in leave_out]
     switches = () if "switch" in leave_out else _switches(rng)
+    type_config = "float" if "types" in leave_out else str(rng.choice(list(TYPE_CONFIGS), p=_FREQUENCIES))
     if mode != "mixed":
-        return Way(mode, backend, switches, tuple(actions))
+        return Way(mode, backend, switches, tuple(actions), type_config=type_config)
     variables = frozenset(leaf.number for leaf in program.leaves if _chance(rng, 0.5))
-    return Way(mode, backend, switches, tuple(actions), variables, _chance(rng, 0.3))
+    return Way(mode, backend, switches, tuple(actions), variables, _chance(rng, 0.3), type_config)
 
 
 def _switches(rng: np.random.Generator) -> tuple[str, ...]:
@@ -107,12 +116,21 @@ def _data(rng: np.random.Generator, n: int) -> Action:
     return Action("data", (int(rng.integers(0, 3)) if n else 0, _one(rng, DTYPES)))
 
 
-def _write(rng: np.random.Generator, program: Program) -> list[Action]:
-    """Another value for one leaf that takes any numbers."""
+def _writes(rng: np.random.Generator, program: Program, probability: float) -> list[Action]:
+    """Another value for one leaf that takes any numbers, and one that is no ordinary number."""
     leaves = [leaf for leaf in program.leaves if leaf.source is None and not leaf.integer]
     if not leaves:
         return []
-    leaf, how = _one(rng, leaves), _one(rng, WRITES)
+    actions = _write(rng, _one(rng, leaves)) if _chance(rng, probability) else []
+    if _chance(rng, 0.1):
+        leaf, how, special = _one(rng, leaves), _one(rng, SPECIAL_WRITES), _one(rng, SPECIALS)
+        value = (special, int(rng.integers(1000))) if how == "element" else special
+        actions.append(Action("write", (leaf.number, how, value)))
+    return actions
+
+
+def _write(rng: np.random.Generator, leaf: Leaf) -> list[Action]:
+    how = _one(rng, WRITES)
     if how == "in place":
         return [Action("write", (leaf.number, how, int(rng.integers(0, 3))))]
     if how == "cast":
@@ -121,17 +139,22 @@ def _write(rng: np.random.Generator, program: Program) -> list[Action]:
     return [Action("write", (leaf.number, how, number))] if leaf.low <= number <= leaf.high else []
 
 
+def _batch(rng: np.random.Generator, program: Program) -> list[Action]:
+    if not program.batch:
+        return []
+    least = FEWEST if any("normalization" in step.text for step in program.steps) else 1
+    return [Action("batch", (int(rng.integers(least, least + 4)),))]
+
+
 def _static(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
     actions: list[Action] = []
     if n and _chance(rng, 0.15):
         actions.append(Action("switch", _switches(rng)))
     if n and _chance(rng, 0.2):
         actions.append(_flag(rng, program))
-    if n and program.batch and _chance(rng, 0.5):
-        least = FEWEST if any("normalization" in step.text for step in program.steps) else 1
-        actions.append(Action("batch", (int(rng.integers(least, least + 4)),)))
+    actions += _batch(rng, program) if n and _chance(rng, 0.5) else []
     actions.append(_data(rng, n))
-    actions += _write(rng, program) if n and _chance(rng, 0.35) else []
+    actions += _writes(rng, program, 0.35 if n else 0.0)
     values = [number for step in program.steps for number in step.outs]
     for _ in range(int(rng.integers(0, 2))):
         actions.append(Action("forward", (_one(rng, PARTIAL), _one(rng, [program.loss, *values]))))
@@ -174,7 +197,8 @@ def _dynamic(rng: np.random.Generator, program: Program, n: int) -> list[Action]
     actions: list[Action] = []
     if n and _chance(rng, 0.1):
         actions.append(Action("switch", _switches(rng)))
-    actions += [_data(rng, n), Action("build")]
+    actions += _batch(rng, program) if n and _chance(rng, 0.2) else []
+    actions += [_data(rng, n), *_writes(rng, program, 0.2), Action("build")]
     actions += [Action("read")] if _chance(rng, 0.4) else []
     if _chance(rng, 0.25):
         actions.append(Action("forward", (_one(rng, COMPLETE), program.loss)))
@@ -182,7 +206,7 @@ def _dynamic(rng: np.random.Generator, program: Program, n: int) -> list[Action]
 
 
 def _imperative(rng: np.random.Generator, program: Program, n: int) -> list[Action]:
-    return [_data(rng, n), Action("build"), Action("read")]
+    return [_data(rng, n), *_writes(rng, program, 0.2), Action("build"), Action("read")]
 
 
 _DRAWS: Final = {"static": _static, "dynamic": _dynamic, "imperative": _imperative, "mixed": _imperative}
