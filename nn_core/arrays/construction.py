@@ -29,8 +29,11 @@ class Constructed:
         super().__init_subclass__(**options)
         if "_construct" in vars(cls):
             cls._ways = new, init = _ways_of(cls._construct, cls.__name__)
-            cls.__new__, cls.__init__ = staticmethod(new), init  # type: ignore[method-assign]
-        cls._is_made_by_new = cls.__new__ is not cls._ways[0] or cls.__init__ is cls._ways[1]
+            # by name: checkers would take an assignment for the signature of the class
+            for name, way in (("__new__", staticmethod(new)), ("__init__", init)):
+                setattr(cls, name, way)
+        given = [getattr(cls, name) for name in ("__new__", "__init__")]
+        cls._is_made_by_new = given[0] is not cls._ways[0] or given[1] is cls._ways[1]
 
 
 def _ways_of(construct: Callable[..., None], name: str) -> tuple[Callable[..., Any], Callable[..., None]]:
