@@ -1,4 +1,6 @@
-"""Export for any batch of graphs that read lengths: each number follows the batch, or the export is refused."""
+"""Export of graphs that read lengths for axes of any length: each number follows, or the export is refused."""
+
+import math
 
 import numpy as np
 import pytest
@@ -24,12 +26,62 @@ FOLLOWED = {
     "constant": lambda x: x + F.constant(2, shape=x.shape),
     "tile": lambda x: F.tile(F.sum(x, axis=0, keepdims=True), (x.shape[0], 1)),
     "slice": lambda x: F.concatenate(x, x + 1, axis=0)[: x.shape[0]],
-}
-#: Uses of lengths that no formula expresses.
-REFUSED = {
     "power": lambda x: x * x.shape[0] ** -0.5,
     "square": lambda x: x / x.shape[0] ** 2,
     "numbers in order": lambda x: x * F.reshape(F.arange(0, x.shape[0]), (-1, 1)),
+    "halves, rounded up": lambda x: F.concatenate(x, x + 1, axis=0)[: -(-x.shape[0] // 2) + x.shape[0] // 2],
+    "rounded": lambda x: x * (x.shape[0] % 3 + round(x.shape[0] / 2) + math.floor(x.shape[0] / 4) - abs(2 - x.shape[0])),
+}
+
+
+def _first_axis_doubled(x):
+    lines = F.reshape(F.transpose(x, (1, 0)), (1, 4, x.shape[0]))
+    return F.transpose(F.reshape(F.interpolate(lines, scale=(2,), mode="linear"), (4, -1)), (1, 0))
+
+
+def _with_ones(x):
+    y = x * 1
+    y[:, 1] = 1
+    return y
+
+
+def _weights(*shape):
+    return nn.Variable.from_numpy_array(np.random.RandomState(0).uniform(-1, 1, shape).astype(np.float32))
+
+
+def _shuffled(x):
+    n, c, h, w = x.shape
+    return F.reshape(F.transpose(F.reshape(x, (n, 3, c // 3, h, w)), (0, 2, 1, 3, 4)), (n, c, h, w))
+
+
+#: Uses of lengths that no formula expresses, and the function that has numbers for them.
+REFUSED = {
+    "a diagonal": (lambda x: F.matmul(F.transpose(F.matrix_diag(F.sum(x, axis=1)), (0, 1)), x), "MatrixDiag"),
+    "an interpolation": (lambda x: _first_axis_doubled(x)[: x.shape[0]], "Interpolate"),
+    "an assignment": (_with_ones, "ScatterNd"),
+    "a gradient": (lambda x: nn.grad([F.mean(x**3)], [x])[0], "Broadcast"),
+}
+#: Functions of images with axes of any length, some of which change what is computed at some lengths.
+IMAGES = {
+    "convolution": lambda x: F.convolution(x, _weights(2, 3, 3, 3), pad=(1, 1), stride=(2, 2)),
+    "deconvolution": lambda x: F.deconvolution(x, _weights(3, 2, 3, 3), stride=(2, 2)),
+    "pooling with the border": lambda x: F.max_pooling(x, (3, 3), stride=(2, 2), ignore_border=False),
+    "pooling": lambda x: F.average_pooling(x, (2, 2), pad=(1, 1)),
+    "sums over the border": lambda x: F.sum_pooling(x, (2, 3), stride=(2, 3), ignore_border=False),
+    "global pooling": F.global_average_pooling,
+    "flat": lambda x: F.reshape(x, (x.shape[0], -1)),
+    "rows": lambda x: F.transpose(F.reshape(x, (x.shape[0], 3, x.shape[2] * x.shape[3])), (0, 2, 1)),
+    "groups": lambda x: F.group_normalization(x, None, None, 3),
+    "instances": lambda x: F.instance_normalization(x, None, None),
+    "shuffled channels": _shuffled,
+    "reflected": lambda x: F.pad(x, (1, 2, 2, 1), mode="reflect"),
+    "cut": lambda x: F.concatenate(x[:, :, 1:-1, ::-1], x[:, :, -x.shape[2] : x.shape[2] - 2, :], axis=2),
+    "broadcast": lambda x: F.broadcast(F.sum(x, axis=(2, 3), keepdims=True), x.shape) / (x.shape[2] * x.shape[3]),
+    "sorted": lambda x: F.sort(x, axis=3),
+    "places": lambda x: F.max(x, axis=(2, 3), only_index=True),
+    "places of rows": lambda x: x + F.reshape(F.arange(0, x.shape[2]), (1, 1, -1, 1)),
+    "noise of its own": lambda x: x + 0 * F.randn(shape=x.shape),
+    "attention": lambda x: F.scaled_dot_product_attention(*[F.transpose(x, (0, 2, 3, 1))] * 3, is_causal=True),
 }
 
 
@@ -54,9 +106,64 @@ def test_the_model_follows(use):
 
 @pytest.mark.parametrize("use", REFUSED)
 def test_what_no_formula_expresses_is_refused(use):
+    build, function = REFUSED[use]
+    x = nn.Variable((3, 4), need_grad=True)
+    with pytest.raises(ArgumentError, match=rf"(?s)export: .*\b{function} \(function \d+ of"):
+        export_model({"y": build(x)}, {"x": x}, dynamic_batch=True)
+
+
+@pytest.mark.parametrize("use", IMAGES)
+def test_all_axes_of_images_are_dynamic(use):
+    x = nn.Variable((2, 3, 8, 6))
+    model = export_model({"y": IMAGES[use](x)}, {"x": x}, dynamic_axes={"x": {0: "N", 2: "H", 3: "W"}})
+    _follows(model, IMAGES[use], [_values(shape) for shape in ((2, 3, 8, 6), (1, 3, 7, 9), (3, 3, 12, 5))])
+
+
+def _axes(entries):
+    return [[axis.dim_param or axis.dim_value for axis in entry.type.tensor_type.shape.dim] for entry in entries]
+
+
+def test_axes_have_names():
+    x, t = nn.Variable((2, 5, 4)), nn.Variable((2, 4))
+    outputs = {"y": F.transpose(x, (1, 0, 2)) * t, "z": F.concatenate(x, x, axis=1), "loss": F.mean(x)}
+    given = {"x": {0: "N", -2: "T"}, "t": {0: "N"}, "z": {1: "twice"}}
+    model = export_model(outputs, {"x": x, "t": t}, dynamic_axes=given)
+    assert _axes(model.graph.input) == [["N", "T", 4], ["N", 4]]
+    assert _axes(model.graph.output) == [["T", "N", 4], ["N", "twice", 4], []]
+    model = export_model({"y": F.tanh(x)}, {"x": x}, dynamic_axes={"x": [1]})
+    assert _axes(model.graph.output) == [[2, "x_1", 4]]
+
+
+@pytest.mark.parametrize(
+    ("axes", "match"),
+    [
+        ({"u": [0]}, r"dynamic_axes must name inputs and outputs \(x, t, y\), got 'u'"),
+        ({"x": [3]}, r"dynamic_axes of 'x' must be axes from -2 to 1, got 3"),
+        ({"x": {0: 7}}, r"dynamic_axes must be names by numbers of axes, got \{0: 7\} for 'x'"),
+        ({"x": {0: "N", 1: "N"}}, r"axes of one name must have one length, got 3 and 4 for 'N'"),
+        ({"y": [0]}, r"dynamic_axes must name an axis of an input, got none"),
+        ({"x": {0: "N"}}, r"the graph must work for any N, got for \d+ in place of 3: add2: "),
+        ({"x": {0: "N"}, "t": {0: "M"}}, r"the graph must work for any N, got for \d+ in place of 3: add2: "),
+        ({"x": {0: "N"}, "t": {0: "N"}, "y": {1: "C"}}, r"axis 1 of output 'y' must follow the inputs as 'C', got lengths"),
+    ],
+)
+def test_axes_that_cannot_be_dynamic_are_refused(axes, match):
+    x, t = nn.Variable((3, 4)), nn.Variable((3, 4))
+    with pytest.raises(ArgumentError, match=match):
+        export_model({"y": x + t}, {"x": x, "t": t}, dynamic_axes=axes)
+
+
+def test_the_batch_and_axes_are_not_given_both():
     x = nn.Variable((3, 4))
-    with pytest.raises(ArgumentError, match=r"export: (what depends on the batch must be|the nodes must be the same)"):
-        export_model({"y": REFUSED[use](x)}, {"x": x}, dynamic_batch=True)
+    with pytest.raises(ArgumentError, match="dynamic_batch and dynamic_axes must not be given both"):
+        export_model({"y": F.tanh(x)}, {"x": x}, dynamic_batch=True, dynamic_axes={"x": [0]})
+
+
+def test_a_size_that_positions_fix_is_refused():
+    network = VisionTransformer(16, 8, n_layers=1, n_features=8, n_heads=2, n_hidden=16, n_classes=3)
+    x = nn.Variable((2, 3, 16, 16))
+    with pytest.raises(ArgumentError, match="must work for any H, got for 35 in place of 16: add2"):
+        export_model({"y": network(x)}, {"x": x}, dynamic_axes={"x": {2: "H", 3: "W"}})
 
 
 def test_random_numbers_are_drawn_for_each_sample():
@@ -83,8 +190,8 @@ def test_a_transformer_for_images():
 def test_a_language_model():
     network = GPT(n_tokens=11, n_positions=12, n_layers=1, n_features=8, n_heads=2)
     x = nn.Variable.from_numpy_array(np.zeros((2, 6), np.int32))
-    model = export_model({"y": network(x)}, {"x": x}, dynamic_batch=True)
-    arrays = [np.random.RandomState(n).randint(0, 11, (n, 6)) for n in (1, 2, 5)]
+    model = export_model({"y": network(x)}, {"x": x}, dynamic_axes={"x": {0: "N", 1: "T"}})
+    arrays = [np.random.RandomState(n).randint(0, 11, (n, t)) for n, t in ((1, 1), (2, 6), (5, 12))]
     _follows(model, network, arrays)
 
 
@@ -96,5 +203,5 @@ def test_a_network_that_shuffles_channels():
         return network(x, use_up_to="lastconv")
 
     x = nn.Variable((2, 3, 32, 32))
-    model = export_model({"y": build(x)}, {"x": x}, dynamic_batch=True)
-    _follows(model, build, [_values((n, 3, 32, 32)) for n in (1, 3)])
+    model = export_model({"y": build(x)}, {"x": x}, dynamic_axes={"x": {0: "N", 2: "H", 3: "W"}})
+    _follows(model, build, [_values(shape) for shape in ((1, 3, 32, 32), (2, 3, 37, 50))])

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from nn_core.graph_rewriting import follows_shapes
+from nn_ext_onnx.exporting.arithmetic import where
 from nn_ext_onnx.exporting.linear import transposed
 from nn_ext_onnx.exporting.registry import Call, converter
 from nn_ext_onnx.exporting.values import Value
@@ -14,6 +16,13 @@ def _attention(call: Call) -> Value:
     scores = scores if mask is None else scores + mask
     if call.args["is_causal"]:
         shape = (call.shapes[0][-2], call.shapes[1][-2])
-        hidden = np.where(np.tril(np.ones(shape, dtype=bool)), 0.0, -np.inf).astype(np.float32)
-        scores = scores + call.graph.constant(hidden)
+        scores = scores + _hidden(call, *shape)
     return scores.op("Softmax", axis=-1).op("MatMul", call[2])
+
+
+def _hidden(call: Call, n_queries: int, n_keys: int) -> Value:
+    """The scores of keys that come after a query, and 0 for the others."""
+    if follows_shapes(n_queries) or follows_shapes(n_keys):
+        is_later = call.arange(n_queries).unsqueeze(1).compare("Less", call.arange(n_keys))
+        return where(is_later, -np.inf, 0.0)
+    return call.graph.constant(np.where(np.tril(np.ones((n_queries, n_keys), dtype=bool)), 0.0, -np.inf).astype(np.float32))

@@ -1,211 +1,234 @@
-"""Models for any batch size: the same graph at three sizes, and what differs between them written as a formula.
+"""Models whose inputs have axes of any length.
 
-Converters know nothing of it. Where two drafts differ, they differ in shapes and numbers among their constants; each of
-them must be a * batch + b (a number may be a / batch, too), which the third draft confirms.
+The graph is copied for a few lengths. Where shapes differ between the copies, converters get lengths that remember where they
+were read, and the model computes what follows from them. So the nodes and constants of all copies must be the same: what still
+differs was turned into a plain number somewhere, and is refused with the name of the function.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, NNCoreError
-from nn_core.graph_rewriting import copy_graph
-from nn_ext_onnx.exporting.graphs import Draft, draft
-from nn_ext_onnx.exporting.values import FLOAT, GraphWriter, Value
+from nn_core.function import Function
+from nn_core.graph_rewriting import copy_graph, followed_settings
+from nn_ext_onnx.exporting.graphs import Draft, Sizes, draft
 
-#: Relative error of numbers that were rounded to float32 and combined.
-_ROUNDING = 1e-6
-_HINT = "hint: dynamic_batch=False exports it for the sizes that it has"
+#: Names of axes by their numbers, for inputs and outputs by name.
+Axes: TypeAlias = dict[str, dict[int, str]]
+_Ports: TypeAlias = Mapping[str, nn.Variable]
+#: Other lengths that are tried beside the present one, n: some near it, which tell whether it must be divisible, and some far
+#: from it, in front of which roundings do not hide that a number does not follow. One of each must work, or two that are far.
+_NEAR: Final = (1, 2, 4, 8, 16, 32, -1, -8)
+_FAR: Final[tuple[Callable[[int], int], ...]] = (
+    lambda n: 2 * n + 3,
+    lambda n: 2 * n,
+    lambda n: 3 * n,
+    lambda n: n // 2,
+    lambda n: n // 3,
+)
 
 
-def with_dynamic_batch(
-    made: Draft,
-    outputs: Mapping[str, nn.Variable],
-    inputs: Mapping[str, nn.Variable],
-    parameters: Mapping[str, nn.Variable],
-) -> dict[str, bool]:
-    """Let the first axis of the inputs have any length.
-
-    The batch is the length of the first axis of the first input; inputs whose first axis has this length share it.
-
-    Returns:
-        For each input and output by name, whether its first axis is the batch.
+def batch_axes(inputs: _Ports, name: str) -> Axes:
+    """The first axes of the inputs whose length is the batch: the length of the first axis of the first input.
 
     Raises:
-        ArgumentError: when the graph does not work with other lengths, or depends on them in another way.
+        ArgumentError: when no input has an axis.
     """
-    batch, batched = _batch_of(inputs)
-    others = [batch + 1, 2 * batch + 3]
-    drafts = []
-    shapes: list[dict[str, tuple[int, ...]]] = []
-    for size in others:
-        replaced = {v: _resized(v, size) if batched[name] else v for name, v in inputs.items()}
-        copies = _copied(outputs, replaced, batch, size)
-        drafts.append(draft(copies, {name: replaced[v] for name, v in inputs.items()}, parameters, made.graph.opset))
-        shapes.append({name: copy.shape for name, copy in copies.items()})
-    _require_equal_nodes(made, drafts)
-    _Formulas(made, drafts, [batch, *others], next(name for name, is_batched in batched.items() if is_batched)).apply()
-    for name, variable in outputs.items():
-        batched[name] = _is_batched(name, variable.shape, shapes, [batch, *others])
-    return batched
-
-
-def _batch_of(inputs: Mapping[str, nn.Variable]) -> tuple[int, dict[str, bool]]:
     first = next((v for v in inputs.values() if v.ndim), None)
     if first is None:
         raise ArgumentError("export: an input must have an axis for the batch, got none")
-    return first.shape[0], {name: bool(v.ndim) and v.shape[0] == first.shape[0] for name, v in inputs.items()}
+    return {key: {0: name} for key, v in inputs.items() if v.ndim and v.shape[0] == first.shape[0]}
 
 
-def _resized(variable: nn.Variable, size: int) -> nn.Variable:
-    shape = (size, *variable.shape[1:])
-    if np.dtype(variable.data.dtype).kind in "iub":
-        return nn.Variable.from_numpy_array(np.zeros(shape, dtype=variable.data.dtype))
-    return nn.Variable(shape)
+def checked_axes(given: Mapping[str, Any], inputs: _Ports, outputs: _Ports) -> Axes:
+    """Names of axes as `export_model` takes them, with those that have none.
+
+    Raises:
+        ArgumentError: when there is no such input, output or axis, or axes of one name have different lengths.
+    """
+    ports = {**inputs, **outputs}
+    unknown = [name for name in given if name not in ports]
+    if unknown:
+        raise ArgumentError(f"export: dynamic_axes must name inputs and outputs ({', '.join(ports)}), got {unknown[0]!r}")
+    axes = {name: _named(name, wanted, ports[name].ndim) for name, wanted in given.items()}
+    lengths: dict[str, int] = {}
+    for name, variable in inputs.items():
+        for axis, symbol in axes.get(name, {}).items():
+            length = int(variable.shape[axis])
+            if lengths.setdefault(symbol, length) != length:
+                raise ArgumentError(
+                    f"export: axes of one name must have one length, got {lengths[symbol]} and {length} for {symbol!r}"
+                )
+    if not lengths:
+        raise ArgumentError("export: dynamic_axes must name an axis of an input, got none")
+    return axes
 
 
-def _copied(
-    outputs: Mapping[str, nn.Variable], replaced: Mapping[nn.Variable, nn.Variable], batch: int, size: int
-) -> dict[str, nn.Variable]:
-    def rewrite(function: Any, inputs: list[nn.Variable]) -> Any:
-        """Shapes that were given as numbers and begin with the batch begin with the new one; lengths follow by themselves."""
-        if function.node.setup.sources:
+def _named(name: str, wanted: Any, ndim: int) -> dict[int, str]:
+    listed = dict(wanted) if isinstance(wanted, Mapping) else {axis: f"{name}_{axis}" for axis in wanted}
+    for axis, symbol in listed.items():
+        if isinstance(axis, bool) or not isinstance(axis, int) or not isinstance(symbol, str):
+            raise ArgumentError(f"export: dynamic_axes must be names by numbers of axes, got {listed!r} for {name!r}")
+        if not -ndim <= axis < ndim:
+            raise ArgumentError(f"export: dynamic_axes of {name!r} must be axes from {-ndim} to {ndim - 1}, got {axis}")
+    return {axis % ndim: symbol for axis, symbol in listed.items()}
+
+
+def with_dynamic_axes(
+    outputs: _Ports, inputs: _Ports, parameters: _Ports, opset: int, axes: Axes, hint: str
+) -> tuple[Draft, Axes]:
+    """Convert a graph so that axes of its inputs may have any length.
+
+    Returns:
+        The nodes; and the names of the axes of inputs and outputs that are not fixed.
+
+    Raises:
+        ArgumentError: when the graph does not work with other lengths, or has numbers that would have to follow them.
+    """
+    return _Copies(outputs, inputs, parameters, opset, axes, hint).result()
+
+
+class _Copies:
+    def __init__(self, outputs: _Ports, inputs: _Ports, parameters: _Ports, opset: int, axes: Axes, hint: str) -> None:
+        self.outputs, self.inputs, self.parameters, self.opset = outputs, inputs, parameters, opset
+        self.axes, self.hint = axes, f"hint: {hint}"
+        self.present = {
+            symbol: int(inputs[name].shape[axis]) for name in inputs for axis, symbol in axes.get(name, {}).items()
+        }
+        #: functions with a shape in numbers that begins with the length of a first axis, which follows it nevertheless
+        self.rewritten: set[Function] = set()
+
+    def result(self) -> tuple[Draft, Axes]:
+        lengths = self._other_lengths()
+        try:
+            others = [self._copy(wanted) for wanted in lengths]
+        except NNCoreError as error:
+            names = " and ".join(self.present)
+            raise ArgumentError(
+                f"export: the graph must work for any {names}, got for {lengths[0]} or {lengths[1]}: {error}\n  {self.hint}"
+            ) from error
+        copies = [self._copy({}), *others]
+        sizes = Sizes(copies)
+        drafts = [draft(*copy, self.parameters, self.opset, sizes) for copy in copies]
+        for other in drafts[1:]:
+            self._require_equal(drafts[0], other)
+        return drafts[0], self._named_axes(copies, [self.present, *lengths])
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def _other_lengths(self) -> list[dict[str, int]]:
+        """Lengths of all axes for two further copies; each works for itself."""
+        working = [(symbol, self._working(symbol, number)) for number, symbol in enumerate(self.present)]
+        return [{symbol: found[place] for symbol, found in working} for place in range(2)]
+
+    def _working(self, symbol: str, number: int) -> tuple[int, int]:
+        """Two other lengths of one axis for which the graph works; `number` says where to begin, so that axes differ."""
+        present = self.present[symbol]
+        failures: list[tuple[int, NNCoreError]] = []
+
+        def first(lengths: Iterable[int]) -> int | None:
+            for length in lengths:
+                if length > 1 and length != present and self._works(symbol, length, failures):
+                    return length
             return None
-        shape = function.args.get("shape") if function.name in ("Reshape", "Broadcast") else None
-        if not shape or shape[0] != batch or inputs[0].shape == function.inputs[0].shape:
-            return None
-        return function.applied_to(*inputs, shape=(size, *shape[1:]))
 
-    try:
-        with nn.auto_forward(False):
-            copies = copy_graph(list(outputs.values()), replaced, rewrite)
-    except NNCoreError as error:
-        raise ArgumentError(
-            f"export: the graph must work for any batch, got for {size} in place of {batch}: {error}\n  {_HINT}"
-        ) from error
-    return dict(zip(outputs, copies, strict=True))
+        turned = number % 3
+        far = first(make(present) for make in (*_FAR[turned:], *_FAR[:turned]))
+        near = first(present + step for step in (*_NEAR[turned:], *_NEAR[:turned]) if present + step != far)
+        if far is not None and near is None:
+            near = first(make(present) for make in _FAR if make(present) != far)
+        if far is None or near is None:
+            length, error = failures[0] if failures else (present, ArgumentError("no other length that could be tried"))
+            raise ArgumentError(
+                f"export: the graph must work for any {symbol}, got for {length} in place of {present}: {error}\n  {self.hint}"
+            ) from error
+        return near, far
 
-
-def _require_equal_nodes(made: Draft, drafts: list[Draft]) -> None:
-    for other in drafts:
-        nodes, others = made.graph.nodes, other.graph.nodes
-        different = [a.op_type for a, b in zip(nodes, others, strict=False) if a != b]
-        if different or len(nodes) != len(others):
-            what = f"another {different[0]}" if different else f"{len(others)} nodes in place of {len(nodes)}"
-            raise ArgumentError(f"export: the nodes must be the same for any batch, got {what}\n  {_HINT}")
-
-
-def _is_batched(name: str, shape: tuple[int, ...], others: list[dict[str, tuple[int, ...]]], sizes: list[int]) -> bool:
-    """Whether the first axis of an output is the batch; any other that changed is refused."""
-    found = [shape, *(other[name] for other in others)]
-    if all(other == shape for other in found):
-        return False
-    if all(other[0] == size and other[1:] == shape[1:] for other, size in zip(found, sizes, strict=True)):
+    def _works(self, symbol: str, length: int, failures: list[tuple[int, NNCoreError]]) -> bool:
+        try:
+            self._copy({symbol: length})
+        except NNCoreError as error:
+            failures.append((length, error))
+            return False
         return True
-    raise ArgumentError(f"export: output {name!r} must have the batch as its first axis only, got shapes {found}\n  {_HINT}")
 
+    def _copy(self, lengths: Mapping[str, int]) -> tuple[dict[str, nn.Variable], dict[str, nn.Variable]]:
+        """Outputs and inputs of a copy with other lengths."""
+        replaced = {name: self._resized(name, variable, lengths) for name, variable in self.inputs.items()}
+        changed = {self.inputs[name]: variable for name, variable in replaced.items() if variable is not self.inputs[name]}
+        firsts = {self.present[symbol]: replaced[name] for name, symbol in self._first_axes()}
 
-class _Formulas:
-    """Puts formulas in the place of constants that change with the batch."""
+        def rewrite(function: Function, inputs: list[nn.Variable]) -> Any:
+            """Shapes that were given as numbers and begin with the length of a first axis follow it."""
+            if function.name not in ("Reshape", "Broadcast") or followed_settings(function):
+                return None
+            shape = function.args["shape"]
+            if not shape or shape[0] not in firsts:
+                return None
+            if inputs[0].shape != function.inputs[0].shape:
+                self.rewritten.add(function)
+            if function not in self.rewritten:
+                return None
+            return function.applied_to(*inputs, shape=(firsts[shape[0]].shape[0], *shape[1:]))
 
-    def __init__(self, made: Draft, drafts: list[Draft], sizes: list[int], source: str) -> None:
-        self.graph, self.drafts, self.sizes, self.source = made.graph, drafts, sizes, made.inputs[source]
-        self.header = GraphWriter(made.graph.opset)
-        self.size: Value | None = None
+        with nn.auto_forward(False):
+            copies = copy_graph(list(self.outputs.values()), changed, rewrite)
+        return dict(zip(self.outputs, copies, strict=True)), replaced
 
-    def apply(self) -> None:
-        """Rewrite the constants and put the nodes that compute them in front."""
-        read = {name for node in self.graph.nodes for name in node.input}
-        for name in list(self.graph.constants):
-            values = [self.graph.constants[name], *(other.graph.constants.get(name) for other in self.drafts)]
-            if name not in read or all(_same(value, values[0]) for value in values):
-                continue
-            if _are_numbers(values):
-                self._write(name, self._number(name, values))
-            else:
-                self._replace(name, *self._formula(name, values))
-        self.graph.nodes[:0] = self.header.nodes
-        self.graph.constants.update(self.header.constants)
+    def _first_axes(self) -> list[tuple[str, str]]:
+        return [(name, self.axes[name][0]) for name in reversed(list(self.inputs)) if 0 in self.axes.get(name, {})]
 
-    def _formula(self, name: str, values: list[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """`slope` and `offset` of a constant that is slope * batch + offset at all three sizes."""
-        first, second, third = values
-        fits = all(v is not None and v.dtype == np.int64 and v.shape == first.shape for v in values)
-        if fits:
-            steps = self.sizes[1] - self.sizes[0]
-            slope = (second - first) // steps
-            offset = first - slope * self.sizes[0]
-            if (third == slope * self.sizes[2] + offset).all() and (second == slope * self.sizes[1] + offset).all():
-                return slope, offset
-        raise self._refusal(name, "lengths of axes")
+    def _resized(self, name: str, variable: nn.Variable, lengths: Mapping[str, int]) -> nn.Variable:
+        named = self.axes.get(name, {})
+        shape = tuple([lengths.get(named.get(axis, ""), int(length)) for axis, length in enumerate(variable.shape)])
+        if shape == variable.shape:
+            return variable
+        if np.dtype(variable.data.dtype).kind in "iub":
+            return nn.Variable.from_numpy_array(np.zeros(shape, dtype=variable.data.dtype))
+        return nn.Variable(shape, need_grad=variable.need_grad)
 
-    def _number(self, name: str, values: list[Any]) -> Value:
-        """A factor, a divisor or a term that follows the batch."""
-        sizes = np.array(self.sizes, np.float64)
-        numbers = np.array(values, np.float64)
-        batch = self._batch().squeeze(0).cast(FLOAT)
-        if _is_one(numbers / sizes):
-            return batch * _snapped((numbers / sizes).mean())
-        if _is_one(numbers * sizes):
-            return self.header.constant(_snapped((numbers * sizes).mean())) / batch
-        slope = (numbers[2] - numbers[0]) / (sizes[2] - sizes[0])
-        offset = numbers[0] - slope * sizes[0]
-        scale = np.abs(slope * sizes).max() + abs(offset)
-        if np.abs(slope * sizes + offset - numbers).max() <= _ROUNDING * scale:
-            return batch * _snapped(slope) + _snapped(offset)
-        raise self._refusal(name, "lengths of axes, or numbers that are a * batch + b or a / batch")
+    # -- comparisons -----------------------------------------------------------------------------------------------
 
-    def _refusal(self, name: str, wanted: str) -> ArgumentError:
-        reader = next(node.op_type for node in self.graph.nodes if name in node.input)
+    def _require_equal(self, made: Draft, other: Draft) -> None:
+        nodes, others = made.graph.nodes, other.graph.nodes
+        place = next((place for place, pair in enumerate(zip(nodes, others, strict=False)) if pair[0] != pair[1]), None)
+        if place is None and len(nodes) != len(others):
+            place = min(len(nodes), len(others)) - 1
+        if place is not None:
+            raise self._refusal(made.function_at(place), f"a node {nodes[place].op_type}")
+        for place, node in enumerate(nodes):
+            for name in node.input:
+                if not _same(made.graph.constants.get(name), other.graph.constants.get(name)):
+                    raise self._refusal(made.function_at(place), f"a constant of a node {node.op_type}")
+
+    def _refusal(self, function: str, what: str) -> ArgumentError:
+        names = " and ".join(self.present)
         return ArgumentError(
-            f"export: what depends on the batch must be {wanted}, got a constant of a node {reader}\n  {_HINT}"
+            f"export: what follows {names} must be computed from shapes, got {what} with numbers for the present ones, of "
+            f"{function}\n  {self.hint}"
         )
 
-    def _replace(self, name: str, slope: np.ndarray[Any, Any], offset: np.ndarray[Any, Any]) -> None:
-        changing = np.flatnonzero(slope)
-        values = self.graph.constants[name]
-        is_reshape = all(node.op_type == "Reshape" for node in self.graph.nodes if name in node.input)
-        others = np.delete(values, changing) if values.ndim else values
-        if is_reshape and len(changing) == 1 and (others > 0).all():
-            self.graph.constants[name] = np.where(slope != 0, -1, values)
-            return
-        formula = self._batch() * self.header.constant(slope) + self.header.constant(offset)
-        self._write(name, formula if values.ndim else formula.squeeze(0))
-
-    def _write(self, name: str, formula: Value) -> None:
-        """Let a formula give what was a constant."""
-        del self.graph.constants[name]
-        for node in self.header.nodes:
-            if formula.name in node.output:
-                node.output[list(node.output).index(formula.name)] = name
-
-    def _batch(self) -> Value:
-        """The batch as a vector of one element."""
-        if self.size is None:
-            for taken in (*self.graph.constants, *(name for node in self.graph.nodes for name in node.output)):
-                self.header.fresh(taken)
-            source = Value(self.header, self.source.name, self.source.dtype)
-            lengths = source.op("Shape", dtype=np.dtype(np.int64))
-            self.size = lengths.slice(0, 0, 1)
-        return self.size
-
-
-def _are_numbers(values: list[Any]) -> bool:
-    return all(value is not None and value.dtype == FLOAT and value.ndim == 0 for value in values)
-
-
-def _is_one(numbers: np.ndarray[Any, Any]) -> bool:
-    """Whether rounding explains the differences of some numbers."""
-    return bool(np.ptp(numbers) <= _ROUNDING * np.abs(numbers).max())
-
-
-def _snapped(number: float) -> float:
-    """A whole number for one that is so near that rounding to float32 explains the difference."""
-    whole = round(number)
-    return float(whole) if abs(number - whole) <= _ROUNDING * abs(whole) else float(number)
+    def _named_axes(self, copies: Sequence[tuple[_Ports, _Ports]], lengths: Sequence[Mapping[str, int]]) -> Axes:
+        """The names of all axes that are not fixed."""
+        named = {name: dict(self.axes.get(name, {})) for name in self.inputs}
+        for name in self.outputs:
+            shapes = [tuple(map(int, outputs[name].shape)) for outputs, _ in copies]
+            named[name] = {}
+            for axis, found in enumerate(zip(*shapes, strict=True)):
+                symbol = next((s for s in self.present if found == tuple([size[s] for size in lengths])), None)
+                wanted = self.axes.get(name, {}).get(axis)
+                is_other = wanted in self.present and wanted != symbol
+                if wanted is not None and (len(set(found)) == 1 or is_other):
+                    raise ArgumentError(
+                        f"export: axis {axis} of output {name!r} must follow the inputs as {wanted!r}, got lengths {found}"
+                    )
+                if len(set(found)) > 1:
+                    named[name][axis] = wanted or symbol or f"{name}_{axis}"
+        return named
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b))
+    return a is b or (a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b, equal_nan=True))

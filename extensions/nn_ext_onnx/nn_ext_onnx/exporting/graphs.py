@@ -1,6 +1,6 @@
-"""From a graph of nn_core to nodes of ONNX, at fixed shapes."""
+"""From a graph of nn_core to nodes of ONNX; lengths that differ between several copies of it are computed by the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
@@ -10,7 +10,8 @@ import numpy as np
 import nn_core as nn
 from nn_core.ext import ArgumentError, FunctionSpec, function_spec
 from nn_core.function import Function
-from nn_core.graph_rewriting import functions_of
+from nn_core.graph_rewriting import followed_settings, follows_shapes, functions_of
+from nn_ext_onnx.exporting.lengths import Lengths, UnknownLengthError
 from nn_ext_onnx.exporting.registry import Call, NotExportableError
 from nn_ext_onnx.exporting.topics import converters
 from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
@@ -22,11 +23,72 @@ _LISTED: Final = 40
 
 @dataclass(slots=True)
 class Draft:
-    """A graph as nodes, with its inputs and outputs by name."""
+    """A graph as nodes, with its inputs and outputs by name.
+
+    Attributes:
+        spans: For each function, by its text in messages, its first node and the one after its last.
+    """
 
     graph: GraphWriter
     inputs: dict[str, Value]
     outputs: dict[str, Value]
+    spans: list[tuple[str, int, int]]
+
+    def function_at(self, node: int) -> str:
+        """Text of the function that has written a node."""
+        return next((text for text, first, last in self.spans if first <= node < last), "the outputs")
+
+
+class Sizes:
+    """The shapes of everything in several copies of a graph, which differ in the lengths of some axes of their inputs.
+
+    Args:
+        copies: Outputs and inputs of each copy by name.
+    """
+
+    def __init__(self, copies: Sequence[tuple[Mapping[str, nn.Variable], Mapping[str, nn.Variable]]]) -> None:
+        self._places: dict[Any, Any] = {}
+        self._shapes: dict[Any, list[tuple[int, ...]]] = {}
+        for outputs, inputs in copies:
+            for name, variable in inputs.items():
+                self._note(variable, name)
+            for position, function in enumerate(_with_sources(outputs.values())):
+                for place, output in enumerate(function.outputs):
+                    self._note(output, (position, place))
+        self._n_copies = len(copies)
+
+    def _note(self, variable: nn.Variable, place: Any) -> None:
+        if self._places.setdefault(key_of(variable), place) == place:
+            self._shapes.setdefault(place, []).append(tuple(map(int, variable.shape)))
+
+    def lengths(self, variable: Any, axis: int) -> tuple[int, ...] | None:
+        """The length of an axis in each copy; None where they are not known to belong together."""
+        shapes = self._shapes.get(self._places.get(key_of(variable)), [])
+        if len(shapes) != self._n_copies or len({len(shape) for shape in shapes}) != 1:
+            return None
+        return tuple([shape[axis] for shape in shapes])
+
+    def is_fixed(self, variable: Any, axis: int) -> bool:
+        """Whether an axis has the same length in all copies."""
+        lengths = self.lengths(variable, axis)
+        return lengths is None or len(set(lengths)) == 1
+
+    def shape(self, variable: Any) -> tuple[int, ...]:
+        """A shape, of whose lengths those that are not fixed remember the variable."""
+        with nn.auto_forward(False):
+            lengths = tuple(variable.shape)
+        return tuple([int(length) if self.is_fixed(variable, axis) else length for axis, length in enumerate(lengths)])
+
+
+def _with_sources(outputs: Iterable[nn.Variable]) -> list[Function]:
+    """The functions before some outputs, and those of whose results only the shapes are read."""
+    found: dict[Function, None] = {}
+    for function in functions_of([output for output in outputs if output.parent is not None]):
+        found[function] = None
+        for source in function.node.setup.sources:
+            for before in functions_of([source]):
+                found[before] = None
+    return list(found)
 
 
 def draft(
@@ -34,13 +96,21 @@ def draft(
     inputs: Mapping[str, nn.Variable],
     parameters: Mapping[str, nn.Variable],
     opset: int,
+    sizes: Sizes | None = None,
 ) -> Draft:
     """Convert the functions between `inputs` and `outputs`.
+
+    Args:
+        outputs: The results by name.
+        inputs: What the model gets, by name.
+        parameters: Names of leaves.
+        opset: Version of the operator set.
+        sizes: Which lengths the model computes; None: none.
 
     Raises:
         ArgumentError: lists every function that cannot be exported, with its place and the reason.
     """
-    return _Drafting(outputs, inputs, parameters, opset).result()
+    return _Drafting(outputs, inputs, parameters, opset, sizes).result()
 
 
 class _Drafting:
@@ -50,8 +120,15 @@ class _Drafting:
         inputs: Mapping[str, nn.Variable],
         parameters: Mapping[str, nn.Variable],
         opset: int,
+        sizes: Sizes | None,
     ) -> None:
         self.graph = GraphWriter(opset)
+        self.sizes = sizes
+        if sizes is not None:
+            self.graph.lengths = Lengths(self.graph, self._found, sizes.is_fixed)
+        self.spans: list[tuple[str, int, int]] = []
+        #: functions whose conversion has begun: their results have no values as yet
+        self.open: set[Function] = set()
         self.outputs, self.inputs = outputs, inputs
         self.names = {variable: name for name, variable in parameters.items()}
         self.problems: list[str] = []
@@ -62,23 +139,24 @@ class _Drafting:
         index_leaves = _leaves_that_are_indices(self.order)
         for name, variable in inputs.items():
             dtype = _dtype_of(variable, variable in index_leaves)
-            self.values[_key(variable)] = Value(self.graph, name, dtype)
-        self.made_inputs = {name: self.values[_key(variable)] for name, variable in inputs.items()}
+            self.values[key_of(variable)] = Value(self.graph, name, dtype)
+        self.made_inputs = {name: self.values[key_of(variable)] for name, variable in inputs.items()}
 
     def result(self) -> Draft:
         for position, function in enumerate(self.order):
-            if any(_key(output) not in self.values for output in function.outputs):
+            if any(key_of(output) not in self.values for output in function.outputs):
                 self._convert(position, function)
         if self.problems:
             shown = self.problems[:_LISTED]
             more = len(self.problems) - len(shown)
             lines = "\n  ".join([*shown, *([f"and {more} more"] if more else [])])
             raise ArgumentError(f"export: functions must be those that ONNX can express, got\n  {lines}")
-        return Draft(self.graph, self.made_inputs, self._named_outputs())
+        return Draft(self.graph, self.made_inputs, self._named_outputs(), self.spans)
 
     def _convert(self, position: int, function: Function) -> None:
+        self.open.add(function)
         convert = converters().get(function.name)
-        shapes = [variable.shape for variable in function.inputs]
+        shapes = [tuple(variable.shape) for variable in function.inputs]
         where = f"{function.name} (function {position} of {len(self.order)}, inputs {shapes})"
         if convert is None:
             self._refuse(function, f"{where}: there is no way to write it")
@@ -88,20 +166,22 @@ class _Drafting:
         if unread is not None:
             self._refuse(function, f"{where}: {unread.reason}")
             return
+        first = len(self.graph.nodes)
         try:
             made = convert(self._call(function, *KNOWN_OPERATORS.narrowed(spec, function.args, function.node.inputs)))
-        except NotExportableError as error:
+        except (NotExportableError, UnknownLengthError) as error:
             self._refuse(function, f"{where}: {error}")
             return
+        self.spans.append((where, first, len(self.graph.nodes)))
         results = [made] if isinstance(made, Value) else list(made)
         for output, value in zip(function.outputs, results, strict=True):
-            self.values[_key(output)] = value
+            self.values[key_of(output)] = value
 
     def _refuse(self, function: Function, problem: str) -> None:
         """Note a problem and continue, so that all problems are found."""
         self.problems.append(problem)
         for output in function.outputs:
-            self.values[_key(output)] = Value(self.graph, "", FLOAT)
+            self.values[key_of(output)] = Value(self.graph, "", FLOAT)
 
     def _call(self, function: Function, spec: FunctionSpec, args: Mapping[str, Any], vertices: Sequence[Any]) -> Call:
         kinds = [entry.dtype for entry in spec.inputs]
@@ -111,10 +191,62 @@ class _Drafting:
         shapes = []
         for variable, kind in zip_longest(vertices, kinds):
             values.append(None if variable is None else self._converted(self._value(variable), kind))
-            shapes.append(() if variable is None else tuple(variable.shape))
+            shapes.append(() if variable is None else self._shape(variable))
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
-        made = [tuple(output.shape) for output in function.outputs]
+        if self.sizes is not None:
+            self._let_follow(settings, followed_settings(function))
+        made = [self._output_shape(function, output, settings) for output in function.outputs]
         return Call(self.graph, function.name, values, shapes, settings, made)
+
+    def _shape(self, variable: Any) -> tuple[int, ...]:
+        return tuple(map(int, variable.shape)) if self.sizes is None else self.sizes.shape(variable)
+
+    def _let_follow(self, settings: dict[str, Any], given: Mapping[str, Any]) -> None:
+        """Put numbers that follow from lengths that are not fixed in the places of what they are here."""
+        for name, wanted in given.items():
+            present = settings.get(name)
+            if isinstance(wanted, tuple) and isinstance(present, tuple) and len(wanted) == len(present):
+                settings[name] = tuple([self._following(a, b) for a, b in zip(present, wanted, strict=True)])
+            elif not isinstance(wanted, tuple):
+                settings[name] = self._following(present, wanted)
+
+    def _following(self, present: Any, wanted: Any) -> Any:
+        return self.graph.lengths.simplified(wanted) if follows_shapes(wanted) and wanted == present else present
+
+    def _output_shape(self, function: Function, output: Any, settings: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of a result, with lengths of a setting or an input where those are the same in all copies."""
+        shape = self._shape(output)
+        if not any(map(follows_shapes, shape)):
+            return shape
+        wanted = settings.get("shape")
+        given = wanted if isinstance(wanted, tuple) and len(wanted) == len(shape) else (None,) * len(shape)
+        lengths = list(shape)
+        for axis, (length, other) in enumerate(zip(shape, given, strict=True)):
+            if follows_shapes(length):
+                lengths[axis] = other if follows_shapes(other) else self._same(function, output, axis)
+        return tuple(lengths)
+
+    def _same(self, function: Function, output: Any, axis: int) -> int:
+        """The length of an axis of an input that an axis of a result has in all copies; else its own."""
+        assert self.sizes is not None
+        wanted = self.sizes.lengths(output, axis)
+        for variable in function.inputs:
+            axes = sorted(range(variable.ndim), key=lambda place: place != axis)
+            for place in axes:
+                if not self.sizes.is_fixed(variable, place) and self.sizes.lengths(variable, place) == wanted:
+                    return self._shape(variable)[place]
+        return self._shape(output)[axis]
+
+    def _found(self, variable: Any) -> Value | None:
+        """The value of a variable; functions of whose results only the shapes are read are converted now."""
+        if key_of(variable) not in self.values and variable.parent is not None and variable.parent not in self.open:
+            self._convert_before(variable)
+        return self.values.get(key_of(variable))
+
+    def _convert_before(self, variable: Any) -> None:
+        for function in functions_of([variable]):
+            if any(key_of(output) not in self.values for output in function.outputs):
+                self._convert(len(self.order), function)
 
     def _converted(self, value: Value, kind: str) -> Value:
         wanted = {"float": FLOAT, "parameter": FLOAT, "statistic": FLOAT, "index": INT}.get(kind)
@@ -123,7 +255,7 @@ class _Drafting:
         return value if wanted is None else value.cast(wanted)
 
     def _value(self, variable: Any) -> Value:
-        key = _key(variable)
+        key = key_of(variable)
         found = self.values.get(key)
         if found is None:
             found = self.graph.constant(_array_of(variable), name=self._leaf_name(variable))
@@ -160,7 +292,8 @@ class _Drafting:
                 value.name = new
 
 
-def _key(variable: Any) -> Any:
+def key_of(variable: Any) -> Any:
+    """What is the same for all objects that stand for one variable of a graph."""
     function = variable.parent
     return (None, variable) if function is None else (function, function.outputs.index(variable))
 

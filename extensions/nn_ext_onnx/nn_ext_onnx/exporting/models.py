@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import onnx
 from onnx import helper
@@ -11,7 +11,7 @@ from onnx import helper
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.graph_rewriting import network_ports
-from nn_ext_onnx.exporting.dynamic import with_dynamic_batch
+from nn_ext_onnx.exporting.dynamic import Axes, batch_axes, checked_axes, with_dynamic_axes
 from nn_ext_onnx.exporting.graphs import Draft, draft
 
 #: Operator sets that are written, and the version of the file format that came with each.
@@ -20,6 +20,10 @@ DEFAULT_OPSET: Final = 17
 #: Beyond this, tensors go into a file of their own: protobuf holds at most 2 GiB.
 _INLINE_LIMIT: Final = 2**31 - 2**20
 _LARGE_TENSOR: Final = 1024
+#: Names of axes by their numbers, or numbers alone, for inputs and outputs by name.
+DynamicAxes: TypeAlias = Mapping[str, Mapping[int, str] | Sequence[int]]
+_BATCH_HINT: Final = "dynamic_batch=False exports it for the sizes that it has"
+_AXES_HINT: Final = "lengths that are read, such as x.shape[2], follow; int(n), NumPy and range make them numbers"
 
 
 def export_model(
@@ -28,6 +32,7 @@ def export_model(
     *,
     opset: int = DEFAULT_OPSET,
     dynamic_batch: bool | str = False,
+    dynamic_axes: DynamicAxes | None = None,
     name: str = "network",
 ) -> onnx.ModelProto:
     """The graph of `outputs` as a model of ONNX.
@@ -37,29 +42,58 @@ def export_model(
         inputs: the leaves that the model gets, by name or in order. By default these are all leaves that are neither
             parameters of the current scope nor trained; all others are written as constants.
         opset: version of the operator set, 13 to 21.
-        dynamic_batch: whether the first axis of the inputs may have any length, or the name of that axis.
+        dynamic_batch: whether the first axis of the inputs may have any length, or the name of that axis. The outputs must
+            have it as their first axis only.
+        dynamic_axes: the axes that may have any length, by name of the input: their names by number, as in
+            ``{"x": {0: "batch", 2: "height", 3: "width"}}``, or a list of numbers. Axes of one name have one length. Axes of
+            outputs that follow them need not be given; they may get names here.
         name: of the graph.
 
     Returns:
         The model, checked by ``onnx.checker``. Computations are those of inference where a function has both.
 
     Raises:
-        ArgumentError: lists every function that cannot be exported with its place; or says why the first axis cannot
-            have any length.
+        ArgumentError: lists every function that cannot be exported with its place; or says why an axis cannot have any
+            length, and names the function that has a number in place of it.
+
+    Example:
+        >>> import nn_core.functions as F
+        >>> x = nn.Variable((2, 3, 8, 8))
+        >>> y = F.reshape(F.relu(x), (x.shape[0], 3, x.shape[2] * x.shape[3]))
+        >>> model = export_model({"y": y}, {"x": x}, dynamic_axes={"x": {0: "N", 2: "H", 3: "W"}})
+        >>> [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim]
+        ['N', 3, 'y_2']
     """
     if opset not in IR_VERSIONS:
         raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
     parameters = nn.get_parameters(grad_only=False)
     wanted, leaves = network_ports(outputs, inputs, parameters=parameters.values())
-    made = draft(wanted, leaves, parameters, opset)
-    axis = (dynamic_batch if isinstance(dynamic_batch, str) else "batch") if dynamic_batch else None
-    batched: dict[str, bool] = {}
-    if axis is not None:
-        batched = with_dynamic_batch(made, wanted, leaves, parameters)
-    model = _model(made, wanted, leaves, name, axis, batched)
+    axes: Axes = {}
+    if dynamic_batch and dynamic_axes:
+        raise ArgumentError("export: dynamic_batch and dynamic_axes must not be given both, got both")
+    if dynamic_batch:
+        axes = batch_axes(leaves, dynamic_batch if isinstance(dynamic_batch, str) else "batch")
+        made, axes = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _BATCH_HINT)
+        _require_first_axes(wanted, axes)
+    elif dynamic_axes:
+        axes = checked_axes(dynamic_axes, leaves, wanted)
+        made, axes = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _AXES_HINT)
+    else:
+        made = draft(wanted, leaves, parameters, opset)
+    model = _model(made, wanted, leaves, name, axes)
     if _is_small(made):
         onnx.checker.check_model(model, full_check=True)
     return model
+
+
+def _require_first_axes(outputs: Mapping[str, nn.Variable], axes: Axes) -> None:
+    """Refuse outputs in which another axis than the first follows the batch."""
+    for name in outputs:
+        if set(axes[name]) - {0}:
+            raise ArgumentError(
+                f"export: output {name!r} must have the batch as its first axis only, got axes {sorted(axes[name])} that "
+                f"follow it\n  hint: dynamic_axes takes it with any"
+            )
 
 
 def _is_small(made: Draft) -> bool:
@@ -73,6 +107,7 @@ def export(
     *,
     opset: int = DEFAULT_OPSET,
     dynamic_batch: bool | str = False,
+    dynamic_axes: DynamicAxes | None = None,
     name: str = "network",
     verify: bool = False,
     external_data: bool | None = None,
@@ -85,6 +120,7 @@ def export(
         inputs: see `export_model`.
         opset: see `export_model`.
         dynamic_batch: see `export_model`.
+        dynamic_axes: see `export_model`.
         name: see `export_model`.
         verify: compute the model with onnxruntime on random inputs and compare, before the file appears.
         external_data: whether constants go into a second file `<path>.data`; None: if the model is too large for one.
@@ -101,7 +137,7 @@ def export(
         ...     onnx.load(f"{folder}/net.onnx").graph.node[0].op_type
         'Tanh'
     """
-    model = export_model(outputs, inputs, opset=opset, dynamic_batch=dynamic_batch, name=name)
+    model = export_model(outputs, inputs, opset=opset, dynamic_batch=dynamic_batch, dynamic_axes=dynamic_axes, name=name)
     if verify:
         from nn_ext_onnx.exporting.verification import verify_model  # onnxruntime is for those who ask
 
@@ -144,13 +180,12 @@ def _model(
     outputs: Mapping[str, nn.Variable],
     inputs: Mapping[str, nn.Variable],
     name: str,
-    axis: str | None,
-    batched: Mapping[str, bool],
+    axes: Axes,
 ) -> onnx.ModelProto:
     def described(key: str, value: Any, variable: nn.Variable) -> onnx.ValueInfoProto:
-        shape: list[int | str] = list(variable.shape)
-        if axis is not None and batched.get(key):
-            shape[0] = axis
+        shape: list[int | str] = list(map(int, variable.shape))
+        for axis, symbol in axes.get(key, {}).items():
+            shape[axis] = symbol
         return helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
 
     graph = helper.make_graph(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.registry import Call, converter, size_of
 from nn_ext_onnx.exporting.values import FLOAT, INT, Value
 
@@ -36,6 +37,9 @@ class _Windows:
     def _axes(self) -> list[tuple[int, int, int, int]]:
         return list(zip(self.lengths, self.kernel, self.stride, self.pad, strict=True))
 
+    def _counted(self) -> list[tuple[tuple[int, int, int, int], int]]:
+        return list(zip(self._axes(), self.counts, strict=True))
+
     @property
     def is_plain(self) -> bool:
         """Whether the padding is the same on both sides."""
@@ -44,6 +48,10 @@ class _Windows:
     def pool(self, kind: str, border: float, **attributes: int) -> Value:
         """The pooled (B, C, *counts)."""
         x, pads = self.x, [*self.pad, *self.after]
+        if not self.is_plain and any(map(follows_shapes, self.lengths)):
+            after = [step * (count - 1) + size - edge - n for (n, size, step, edge), count in self._counted()]
+            x = x.op("Pad", [0, 0, *self.pad, 0, 0, *after], border)
+            return x.op(kind, kernel_shape=self.kernel, strides=self.stride, pads=[0] * len(pads), **attributes)
         if any(edge >= size for edge, size in zip(pads, [*self.kernel, *self.kernel], strict=True)):
             x = x.op("Pad", [0, 0, *self.pad, 0, 0, *self.after], border)
             pads = [0] * len(pads)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
 
 
@@ -24,7 +25,7 @@ class Call:
         graph: what nodes are added to.
         name: of the function.
         inputs: its inputs in the order of its specification, None where optional ones are left out.
-        shapes: their shapes.
+        shapes: their shapes; a length that is not the same in all models that are written `follows_shapes`.
         args: its settings.
         output_shapes: the shapes of its visible outputs.
     """
@@ -76,11 +77,14 @@ class Call:
             raise NotExportableError(f"{what} needs opset {opset} or newer, got {self.graph.opset}")
 
     def zeros(self, shape: Sequence[int], value: float = 0.0, dtype: np.dtype[Any] = FLOAT) -> Value:
-        """An array of one number; its shape may depend on the batch."""
+        """An array of one number; its shape may follow from others."""
         return self.graph.op("Expand", self.graph.constant(value, dtype), tuple(shape))
 
     def arange(self, stop: int, dtype: np.dtype[Any] = INT) -> Value:
-        """The numbers below `stop` as a constant."""
+        """The numbers below `stop`."""
+        if follows_shapes(stop):
+            zero, one = self.graph.constant(0, INT), self.graph.constant(1, INT)
+            return self.graph.op("Range", zero, self.graph.constant(stop, INT), one, dtype=INT).cast(dtype)
         return self.graph.constant(np.arange(stop), dtype)
 
 

@@ -6,11 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.registry import Call, converter
 from nn_ext_onnx.exporting.values import FLOAT, INT, Value
 
 #: The end of a slice that goes backwards and includes the first element.
 _BEFORE_FIRST: Final = -(2**31)
+#: The end of a slice that takes all that is there.
+_BEYOND: Final = 2**31 - 1
 
 
 @converter("Identity", "Unlink")
@@ -43,13 +46,25 @@ def _slice(call: Call) -> Value:
     starts, stops, steps, axes = [], [], [], []
     for axis, length in enumerate(call.shape):
         given = [_of_axis(call.args[name], axis - call.ndim) for name in ("start", "stop", "step")]
-        start, stop, step = slice(*given).indices(length)
-        if (start, stop, step) != (0, length, 1):
+        start, stop, step = _ends(given, length)
+        is_whole = (start, stop, step) in ((0, length, 1), (0, _BEYOND, 1))
+        if not is_whole or follows_shapes(start) or follows_shapes(stop):
             starts.append(start)
-            stops.append(stop if stop >= 0 else _BEFORE_FIRST)
+            stops.append(stop)
             steps.append(step)
             axes.append(axis)
     return call.x.op("Slice", starts, stops, axes, steps) if axes else call.x.op("Identity")
+
+
+def _ends(given: Sequence[Any], length: int) -> tuple[int, int, int]:
+    """The settings of an axis as the operator takes them."""
+    if not any(map(follows_shapes, (*given, length))):
+        start, stop, step = slice(*given).indices(length)
+        return start, stop if stop >= 0 else _BEFORE_FIRST, step
+    start, stop, step = given
+    step = 1 if step is None else step
+    first, last = (0, _BEYOND) if step > 0 else (_BEYOND, _BEFORE_FIRST)
+    return first if start is None else start, last if stop is None else stop, step
 
 
 def _of_axis(values: Sequence[int | None] | None, axis: int) -> int | None:
@@ -65,6 +80,8 @@ def _pad(call: Call) -> Value:
     if mode == "constant":
         return call.x.op("Pad", [*before, *after], call.args["constant_value"])
     y = call.x
+    if any(map(follows_shapes, (*call.shape, *before, *after))):
+        return y.op("Pad", [*before, *after], mode="reflect" if mode == "reflect" else "edge")
     for axis, length in enumerate(call.shape):
         if before[axis] or after[axis]:
             places = np.arange(-before[axis], length + after[axis])
@@ -190,6 +207,8 @@ def _constant(call: Call) -> Value:
 @converter("Arange")
 def _arange(call: Call) -> Value:
     start, stop, step = (call.args[name] for name in ("start", "stop", "step"))
+    if any(map(follows_shapes, (start, stop, step))):
+        return call.graph.op("Range", *(call.graph.constant(number, FLOAT) for number in (start, stop, step)))
     values = start + step * np.arange(max(0, math.ceil((stop - start) / step)), dtype=np.float64)
     return call.graph.op("Identity", call.graph.constant(values, FLOAT))
 

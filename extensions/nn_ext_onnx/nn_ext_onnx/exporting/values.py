@@ -9,6 +9,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from nn_core.graph_rewriting import follows_shapes
+from nn_ext_onnx.exporting.lengths import Lengths
+
 FLOAT: Final = np.dtype("float32")
 INT: Final = np.dtype("int64")
 BOOL: Final = np.dtype("bool")
@@ -111,10 +114,14 @@ class GraphWriter:
 
     Args:
         opset: version of the operator set.
+
+    Attributes:
+        lengths: writes numbers that follow from shapes.
     """
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
+        self.lengths = Lengths(self, lambda variable: None, lambda variable, axis: True)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
         self._numbers: dict[tuple[float, str, bool], Value] = {}
@@ -131,10 +138,17 @@ class GraphWriter:
                 self._taken.add(name)
                 return name
 
-    def constant(self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant") -> Value:
-        """A constant array; equal numbers are written once."""
+    def constant(
+        self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant", keep: bool = False
+    ) -> Value:
+        """A constant array; equal numbers are written once, and float64 as float32 unless `keep` is set.
+
+        A number that follows from shapes is computed by the model.
+        """
+        if follows_shapes(values):
+            return self.lengths.scalar(values, FLOAT if dtype is None else dtype)
         array = np.asarray(values, dtype=dtype)
-        if array.dtype == np.float64:
+        if array.dtype == np.float64 and not keep:
             array = array.astype(np.float32)
         key = (float(array), array.dtype.str, bool(np.signbit(array))) if array.ndim == 0 and array.dtype.kind != "c" else None
         if key is not None and key in self._numbers:
@@ -158,6 +172,8 @@ class GraphWriter:
 
     def ops(self, kind: str, *inputs: Any, dtypes: Sequence[np.dtype[Any] | None], **attributes: Any) -> list[Value]:
         """The outputs of a new node, one for each of `dtypes`; see `op`."""
+        if kind == "Reshape" and isinstance(inputs[1], (tuple, list)):
+            inputs = (inputs[0], self.lengths.target(inputs[1]))
         computed = inputs[1:] if kind == "Where" else inputs
         first = next((value.dtype for value in computed if isinstance(value, Value)), FLOAT)
         values = [self._as_value(value, first) for value in inputs]
@@ -180,6 +196,8 @@ class GraphWriter:
     def _as_value(self, value: Any, dtype: np.dtype[Any]) -> Value | None:
         if value is None or isinstance(value, Value):
             return value
+        if isinstance(value, (tuple, list)) and any(map(follows_shapes, value)):
+            return self.lengths.vector(value)
         if isinstance(value, (tuple, list)) and all(isinstance(v, (int, np.integer)) for v in value):
             return self.constant(np.asarray(value, dtype=np.int64))
         if isinstance(value, (bool, int, float)):
@@ -197,6 +215,8 @@ class GraphWriter:
         else:
             shape = values[1]
             assert shape is not None
+            if shape.name not in self.constants:  # it follows from the shapes of inputs
+                return None
             array = np.reshape(array, self.constants.pop(shape.name))
         return self.constant(array, name=source.name)
 
