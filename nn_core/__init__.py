@@ -35,8 +35,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from nn_core.arrays import indexing as _indexing
 from nn_core.arrays import operators as _operators
+from nn_core.arrays.indexing import bind as _bind_subscripts
 from nn_core.arrays.ndarray import NdArray as NdArray
 from nn_core.auto_forward import auto_forward as auto_forward
 from nn_core.auto_forward import get_auto_forward as get_auto_forward
@@ -164,7 +164,7 @@ _LAZY = {
 
 _require_gil()
 _operators.bind()
-_indexing.bind()
+_bind_subscripts()
 _COPIERS["no_grad"] = lambda variable: import_module("nn_core.parameter").with_constant_parameters(variable)
 
 

@@ -35,7 +35,7 @@ def install() -> None:
     _refuse_a_second_nnabla()
     sys.meta_path.insert(0, _Aliases())
     for name in ATTRIBUTES:
-        setattr(nn_core, name, import_module(RENAMED[f"{_CORE}.{name}"]))
+        setattr(nn_core, name, _core_module(f"{_CORE}.{name}"))
     sys.excepthook = _with_advice(sys.excepthook)
 
 

@@ -3,11 +3,6 @@
 #: Modules of NNabla that are called differently here.
 RENAMED = {
     "nnabla._array": "nn_core.arrays.ndarray",
-    "nnabla._computation_graph": "nn_core.variable",
-    "nnabla._indexing": "nn_core.arrays.indexing",
-    "nnabla._init": "nn_core.host",
-    "nnabla._nd_array": "nn_core.arrays.ndarray",
-    "nnabla._variable": "nn_core.variable",
     "nnabla.config": "nn_core.compat.config",
     "nnabla.contrib": "nn_core.compat.contrib",
     "nnabla.contrib.context": "nn_core.compat.contrib.context",

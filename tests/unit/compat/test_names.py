@@ -4,11 +4,14 @@ import logging
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import nn_core as nn
 import nn_core.parameter
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core import _indexing
 from nn_core.compat.config import nnabla_config
 from nn_core.compat.contrib.context import extension_context
 from nn_core.compat.lms import SwapInOutScheduler
@@ -73,6 +76,23 @@ def test_the_configuration_says_that_it_has_no_effect(caplog):
             nnabla_config.set("DATA_ITERATOR", "data_source_file_cache_size", size)
     (record,) = caplog.records
     assert "data_source_file_cache_size of DATA_ITERATOR has no effect in nn_core" in record.getMessage()
+
+
+def test_kinds_of_keys():
+    flags, numbers = np.array([True, False]), np.array([1.0, 0.0])
+    assert _indexing.is_numpy_boolean_ndarray(flags) and not _indexing.is_numpy_boolean_ndarray(numbers)
+    assert _indexing.is_nnabla_boolean_ndarray(nn.NdArray.from_numpy_array(flags))
+    assert _indexing.is_nnabla_boolean_variable(nn.Variable.from_numpy_array(flags))
+    assert not _indexing.is_nnabla_boolean_variable(nn.Variable.from_numpy_array(numbers))
+    assert [_indexing.is_python_boolean_sequence(key) for key in ([True], (), [True, 1], flags)] == [True, False, False, False]
+
+
+def test_subscripts_as_functions():
+    x = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3))
+    rows = _indexing.advanced_getitem(x, ([1, 1],))
+    _indexing.basic_setitem(x, (slice(None), 0), 9.0)
+    nn.forward_all([rows, x])
+    assert rows.d.tolist() == [[3, 4, 5], [3, 4, 5]] and x.d.tolist() == [[9, 1, 2], [9, 4, 5]]
 
 
 def test_swapping_is_refused_when_it_is_asked_for():
