@@ -15,7 +15,6 @@ RENAMED = {
 ATTRIBUTES = ("_array", "_computation_graph", "_indexing", "_init", "_nd_array", "_variable", "config", "graph_def")
 
 _NETWORKS = "nn_core.utils.save, utils.load and utils.nnp_graph read and write networks; pip install nn-ext-nnp"
-_NO_QUANTIZATION = "quantization-aware training is not part of this version; F.quantize_linear simulates it"
 
 #: Modules, and names of modules, that nn_core lacks; an entry speaks for everything inside of it as well.
 SUBSTITUTES = {
@@ -25,15 +24,13 @@ SUBSTITUTES = {
     "nnabla.core.variable_batch_size": _NETWORKS,
     "nnabla.dtypes": "the dtypes of NumPy",
     "nnabla.experimental.tb_graph_writer": "nn_ext_tensorboard.TensorBoard(graph=loss); pip install nn-ext-tensorboard",
-    "nnabla.grad.Grad": "the function nn_core.grad",
     "nnabla.mlflow_save_load_model": _NETWORKS,
+    "nnabla.grad.GradEndFunction": "the function nn_core.grad",
     "nnabla.utils.cli": "`nn-core run nnabla_cli` takes its commands and options; pip install nn-ext-nnp",
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.get_file_handle": _NETWORKS,
     "nnabla.utils.nnabla_pb2": _NETWORKS,
-    "nnabla.utils.nnp_format": _NETWORKS,
     "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
-    "nnabla.utils.qnn": _NO_QUANTIZATION,
 }
 
 

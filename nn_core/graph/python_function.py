@@ -125,8 +125,9 @@ class PythonForward:
         outputs = [wrap(_storage_over(array), None) for array in arrays[n_inputs:]]
         # on fresh variables over the arrays of the plan: whatever the method does to them, the graph stays as it is
         node.python.forward_impl(inputs, outputs)
-        for target, output in zip(arrays[n_inputs:], outputs, strict=True):
-            _bring(output.storage.data, target)
+        for target, variable in zip(arrays, [*inputs, *outputs], strict=True):
+            if variable is not None:  # a method may write to inputs too, such as statistics that it keeps in a parameter
+                _bring(variable.storage.data, target)
 
 
 class PythonBackward:

@@ -17,6 +17,7 @@ OPERATORS = "tests/unit/operators"
 LAYERS = "tests/unit/parametric_functions/test_layers.py"
 SPECIALS = "tests/integration/test_special_values.py"
 CONVERTERS = "tests/unit/experimental/test_graph_converters.py"
+QUANTIZATION = "tests/unit/experimental/test_quantization.py"
 CPU = "extensions/nn_ext_cpu/tests"
 NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
 COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
@@ -166,6 +167,11 @@ TESTS = {
     "`ChannelLastModifier`": f"{CONVERTERS}::test_channels_move_to_the_end_and_back",
     "`IdentityModifier": f"{CONVERTERS}::test_identity_puts_other_inputs_in_every_place",
     "`RemoveFunctionModifier`": f"{CONVERTERS}::test_functions_that_change_shapes_stay",
+    "`utils.qnn`: gradients": f"{QUANTIZATION}::test_recorders_note_the_range_and_pass_values_and_gradients_on",
+    "`utils.qnn`: the learning rate": f"{QUANTIZATION}::test_training_and_evaluation_share_folded_weights",
+    "`utils.qnn`: ranges": f"{QUANTIZATION}::test_training_and_evaluation_share_folded_weights",
+    "`utils.qnn`: inputs of": f"{QUANTIZATION}::test_what_is_recorded",
+    "`utils.qnn`: `QNN`": f"{QUANTIZATION}::test_what_a_scheduler_refuses",
     "a graph that works for one": f"{NETWORKS}::test_graphs_for_one_number_of_samples_are_refused",
     "the number of samples": f"{NETWORKS}::test_the_number_of_samples_must_be_known",
     "hyperparameters of solvers": f"{NETWORKS}::test_solvers_survive_with_all_numbers_and_states",

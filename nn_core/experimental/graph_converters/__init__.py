@@ -24,6 +24,12 @@ from nn_core.experimental.graph_converters.graph_converter import GraphConverter
 from nn_core.experimental.graph_converters.identity import IdentityModifier as IdentityModifier
 from nn_core.experimental.graph_converters.no_grad import NoGradModifier as NoGradModifier
 from nn_core.experimental.graph_converters.prune import PruningModifier as PruningModifier
+from nn_core.experimental.graph_converters.quantize import (
+    QuantizeNonQNNToRecordingModifier as QuantizeNonQNNToRecordingModifier,
+)
+from nn_core.experimental.graph_converters.quantize import (
+    QuantizeRecordingToTrainingModifier as QuantizeRecordingToTrainingModifier,
+)
 from nn_core.experimental.graph_converters.remove_function import RemoveFunctionModifier as RemoveFunctionModifier
 from nn_core.experimental.graph_converters.test_mode import TestModeModifier as TestModeModifier
 from nn_core.experimental.graph_converters.unfused_batch_normalization import (

@@ -12,7 +12,6 @@ import numpy as np
 from nn_core.errors import ArgumentError
 from nn_core.experimental.graph_converters.graph_converter import FunctionModifier
 from nn_core.function import Function
-from nn_core.parametric_functions.scope import set_parameter
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -54,13 +53,22 @@ class _Folding(FunctionModifier):
     def __init__(self, channel_last: bool = False) -> None:
         super().__init__()
         self.channel_last = channel_last
+        #: The folded weight and bias by what they were folded from: a layer of several graphs stays one.
+        self._folded: dict[tuple[Variable, ...], tuple[Variable, Variable]] = {}
 
-    def rebuilt(self, f: Function, x: Variable, weight: Array, bias: Array) -> Variable:
+    def finish_up(self) -> None:
+        """Forget the folded weights too."""
+        super().finish_up()
+        self._folded = {}
+
+    def rebuilt(self, f: Function, normalization: Function, x: Variable, weight: Array, bias: Array) -> Variable:
         """The inner product `f` of `x` with other weights, which become parameters beside the old ones."""
-        old = f.inputs[1]
-        w = self.new_parameter(old, "w-folded", weight.astype(np.float32))
-        b = self.new_parameter(old, "b-folded", bias.astype(np.float32))
-        result: Variable = f.applied_to(x, w, b)
+        sources = (*f.inputs[1:], *normalization.inputs[1:])
+        if sources not in self._folded:
+            w = self.new_parameter(f.inputs[1], "w-folded", weight.astype(np.float32))
+            b = self.new_parameter(f.inputs[1], "b-folded", bias.astype(np.float32))
+            self._folded[sources] = w, b
+        result: Variable = f.applied_to(x, *self._folded[sources])
         return result
 
 
@@ -84,7 +92,7 @@ class BatchNormalizationFoldingModifierInner(_Folding):
         scale, shift = _per_output(before, form.scale), _per_output(before, form.shift)
         weight = _float64(before.inputs[1]) * _beside_weight(before, scale)
         bias = shift + (scale * _float64(before.inputs[2]) if len(before.inputs) > 2 else 0)
-        return self.rebuilt(before, before.inputs[0], weight, bias)
+        return self.rebuilt(before, f, before.inputs[0], weight, bias)
 
 
 class BatchNormalizationFoldingOppositeModifierInner(_Folding):
@@ -115,7 +123,7 @@ class BatchNormalizationFoldingOppositeModifierInner(_Folding):
         scale, shift = (_per_input(f, weight, values) for values in (form.scale, form.shift))
         axes = _input_axes(f, weight)
         shares = (weight * shift).sum(axis=axes)
-        return self.rebuilt(f, before.inputs[0], weight * scale, bias + shares.reshape(bias.shape))
+        return self.rebuilt(f, before, before.inputs[0], weight * scale, bias + shares.reshape(bias.shape))
 
 
 def _normalizes_inputs(before: Function, f: Function) -> bool:
@@ -130,16 +138,23 @@ def _normalizes_inputs(before: Function, f: Function) -> bool:
 class AddBiasModifier(FunctionModifier):
     """Give inner products without a bias one of zeros."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: The bias by the weight: a layer of several graphs gets one.
+        self._biases: dict[Variable, Variable] = {}
+
+    def finish_up(self) -> None:
+        """Forget the biases too."""
+        super().finish_up()
+        self._biases = {}
+
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
         """Apply inner products without a bias with one; it becomes the parameter "b" beside the weight."""
         if f.name not in INNER_PRODUCTS or len(inputs) > 2:
             return None
-        b = Variable.from_numpy_array(np.zeros(_n_outputs(f), np.float32), need_grad=True)
-        b.name = "b"
-        scope = self.get_parameter_scope(inputs[1])
-        if scope:
-            set_parameter(f"{scope}/b", b)
-        result: Variable = f.applied_to(*inputs, b)
+        if inputs[1] not in self._biases:
+            self._biases[inputs[1]] = self.new_parameter(inputs[1], "b", np.zeros(_n_outputs(f), np.float32))
+        result: Variable = f.applied_to(*inputs, self._biases[inputs[1]])
         return result
 
 
