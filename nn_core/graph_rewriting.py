@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
-from nn_core.graph.derive import Derivation
 from nn_core.graph.lengths import KINDS, recomputed, renewed
 from nn_core.variable import Variable
 
@@ -192,13 +191,14 @@ class GraphCopy:
         Raises:
             ArgumentError: when the rewriting gives another number of outputs.
         """
-        outputs = function.outputs
-        if all(_key(output) in self._copies for output in outputs):
-            return
-        if self._has_other_shapes and function.node.derivation is not None and self._is_rebuilt(function.node.derivation):
+        if all(_key(output) in self._copies for output in function.outputs) or self._is_rebuilt(function):
             return
         for before in _part_of(function):
             self.add(before)
+        self._add_alone(function)
+
+    def _add_alone(self, function: Function) -> None:
+        outputs = function.outputs
         inputs = [self[variable] for variable in function.inputs]
         made = None if self._rewrite is None else self._rewrite(function, inputs)
         is_plain = made is None
@@ -214,8 +214,11 @@ class GraphCopy:
                 result.name = original.name
             self._copies.setdefault(_key(original), result)
 
-    def _is_rebuilt(self, derivation: Derivation) -> bool:
-        """Build a part of the graph anew, unless its sources have the same shapes in the copy; whether it was built."""
+    def _is_rebuilt(self, function: Function) -> bool:
+        """Build the part that a function ends anew if its sources have other shapes in the copy; whether they have."""
+        derivation = function.node.derivation
+        if derivation is None or not self._has_other_shapes:
+            return False
         for source in derivation.watched:
             for before in functions_of([source]):
                 self.add(before)

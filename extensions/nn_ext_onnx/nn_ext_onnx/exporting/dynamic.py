@@ -214,20 +214,24 @@ class _Copies:
     def _named_axes(self, copies: Sequence[tuple[_Ports, _Ports]], lengths: Sequence[Mapping[str, int]]) -> Axes:
         """The names of all axes that are not fixed."""
         named = {name: dict(self.axes.get(name, {})) for name in self.inputs}
+        symbols = {tuple([size[symbol] for size in lengths]): symbol for symbol in reversed(list(self.present))}
         for name in self.outputs:
             shapes = [tuple(map(int, outputs[name].shape)) for outputs, _ in copies]
-            named[name] = {}
-            for axis, found in enumerate(zip(*shapes, strict=True)):
-                symbol = next((s for s in self.present if found == tuple([size[s] for size in lengths])), None)
-                wanted = self.axes.get(name, {}).get(axis)
-                is_other = wanted in self.present and wanted != symbol
-                if wanted is not None and (len(set(found)) == 1 or is_other):
-                    raise ArgumentError(
-                        f"export: axis {axis} of output {name!r} must follow the inputs as {wanted!r}, got lengths {found}"
-                    )
-                if len(set(found)) > 1:
-                    named[name][axis] = wanted or symbol or f"{name}_{axis}"
+            axes = {axis: self._name(name, axis, found, symbols) for axis, found in enumerate(zip(*shapes, strict=True))}
+            named[name] = {axis: symbol for axis, symbol in axes.items() if symbol}
         return named
+
+    def _name(self, output: str, axis: int, found: tuple[int, ...], symbols: Mapping[tuple[int, ...], str]) -> str:
+        """The name of an axis of an output with these lengths; empty if it is fixed."""
+        wanted, is_fixed = self.axes.get(output, {}).get(axis), len(set(found)) == 1
+        symbol = "" if is_fixed else symbols.get(found, f"{output}_{axis}")
+        if wanted is None or wanted == symbol:
+            return symbol
+        if is_fixed or wanted in self.present:
+            raise ArgumentError(
+                f"export: axis {axis} of output {output!r} must follow the inputs as {wanted!r}, got lengths {found}"
+            )
+        return wanted
 
 
 def _same(a: Any, b: Any) -> bool:

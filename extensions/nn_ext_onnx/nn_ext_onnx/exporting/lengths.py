@@ -94,11 +94,10 @@ class Lengths:
         shape = tuple([self.simplified(length) for length in shape])
         unknown = [place for place, length in enumerate(shape) if not self.is_known(length)]
         following = [place for place, length in enumerate(shape) if follows_shapes(length)]
-        others_are_fixed = all(follows_shapes(length) or length > 0 for length in shape)
-        open_places = unknown or (following if len(following) == 1 else [])
-        if len(open_places) == 1 and others_are_fixed:
-            return tuple([-1 if place in open_places else length for place, length in enumerate(shape)])
-        return shape
+        open_places = unknown or following
+        if len(open_places) != 1 or not all(follows_shapes(length) or length > 0 for length in shape):
+            return shape
+        return (*shape[: open_places[0]], -1, *shape[open_places[0] + 1 :])
 
     def _computed(self, number: Any) -> Value:
         """A vector of one element."""
@@ -129,17 +128,17 @@ class Lengths:
             values = [value.cast(_REAL) for value in values]
         if name in _ALIKE:
             return self._graph.op(_ALIKE[name], *values)
-        if name == "pos" or (is_whole and name in (*_ROUNDED, "trunc", "whole")):
-            return values[0]
-        if name in _ROUNDED and len(values) == 1:
-            return values[0].op(_ROUNDED[name]).cast(_INT)
-        if name in ("trunc", "whole"):
-            return values[0].cast(_INT)
-        return self._divided(name, values, is_whole)
+        return self._rounded(name, values[0], is_whole) if len(values) == 1 else self._divided(name, values, is_whole)
+
+    def _rounded(self, name: str, value: Value, is_whole: bool) -> Value:
+        """A number without its fraction, or as it is."""
+        if name == "pos" or is_whole:
+            return value
+        return value.op(_ROUNDED[name]).cast(_INT) if name in _ROUNDED else value.cast(_INT)
 
     def _divided(self, name: str, values: list[Value], is_whole: bool) -> Value:
         """Quotients, which round down as in Python, and powers."""
-        first, second = (values[0].cast(_REAL), values[1].cast(_REAL)) if len(values) == 2 else (values[0], values[0])
+        first, second = (value.cast(_REAL) for value in values)
         if name == "truediv":
             return first / second
         if name == "pow":
