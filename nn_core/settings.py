@@ -141,6 +141,7 @@ _NUM_THREADS: Final[list[int]] = []
 _CACHE_MB: Final[list[int]] = []
 _DETERMINISTIC: Final[list[bool]] = []
 _NNABLA_PROGRAM: Final[list[bool]] = []
+_SWITCHES: Final[tuple[list[Any], ...]] = (_DISABLED, _NUM_THREADS, _CACHE_MB, _DETERMINISTIC, _NNABLA_PROGRAM)
 #: Called after one of these changed or an optimization was switched: work that was prepared is forgotten.
 WHEN_SWITCHED: Final[list[Callable[[], object]]] = []
 
@@ -314,6 +315,18 @@ def _set(place: list[Any], value: object, before: object) -> None:
     if value != before:
         place[:] = [value]
         _tell()
+
+
+def switches() -> tuple[tuple[Any, ...], ...]:
+    """Return everything that functions of this module have set, for `set_switches`."""
+    return tuple(map(tuple, _SWITCHES))
+
+
+def set_switches(values: Iterable[Iterable[Any]]) -> None:
+    """Set everything that functions of this module set to what it was when `switches` was called."""
+    for place, value in zip(_SWITCHES, values, strict=True):
+        place[:] = value
+    _tell()
 
 
 _STRICT_SHAPES: Final[Ambient[bool | None]] = Ambient("strict_shapes", None)

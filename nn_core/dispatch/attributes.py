@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from nn_core.dispatch.claims import suggestion
+from nn_core.dispatch.missing import absence
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import UnknownAttributeError
 
@@ -42,7 +43,7 @@ def module_attributes(
         if name in PLUGINS.names():
             return PluginAttributes(kind, name)
         hint = suggestion(name, _own_names(module) | set(PLUGINS.names_of(kind)))
-        text, cause = PLUGINS.absence((kind,), name)
+        text, cause = absence(PLUGINS, (kind,), name)
         raise UnknownAttributeError(
             f"module {module!r} has no attribute {name!r}, of its own or of a plugin{hint}{text}"
         ) from cause

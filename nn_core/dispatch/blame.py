@@ -139,4 +139,6 @@ def _plugin_of(package: str) -> str:
     from nn_core.dispatch.plugins import PLUGINS  # which uses this module
 
     # a plugin that a program registers of itself shares its module with the program's signal handlers
-    return "" if package in TRUSTED or package == "__main__" else PLUGINS.owner_of_package(package)
+    if package in TRUSTED or package == "__main__":
+        return ""
+    return next((plugin.name for plugin in PLUGINS.asked_for() if plugin.package == package), "")

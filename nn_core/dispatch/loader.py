@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -30,10 +29,10 @@ from nn_core.dispatch.known import known_by
 from nn_core.dispatch.offers import Offers
 from nn_core.dispatch.plugin import Failure, Plugin, State, hooks_of, package_names, packages
 from nn_core.dispatch.registry import Registry
-from nn_core.dispatch.watch import watched_import
+from nn_core.dispatch.watch import import_keeping_ours, watched_import
 from nn_core.errors import NNCoreError, PluginError, quoted
 from nn_core.runtime import installed
-from nn_core.runtime.registrations import Registration, recorded, redo, undo
+from nn_core.runtime.registrations import Registration, recorded, redo, settle, undo
 from nn_core.settings import settings
 from nn_core.spec.model import FunctionSpec
 
@@ -152,6 +151,7 @@ class Loader:
         check_index(plugin.name, _places(plugin, specs, functions, offers))
         plugin.hooks = hooks_of(module)
         brought.registrations = check_registrations(plugin, specs, seen, self.registry)
+        settle(brought.registrations)
         brought.users += 1
         _BROUGHT[module.__name__] = brought
 
@@ -165,7 +165,7 @@ class Loader:
         if not entry.module:
             raise PluginError(f"the entry point {plugin.name!r} must name a module, got {quoted(entry.value)}")
         with _searching(entry.folder):
-            return watched_import(entry.module) if settings().strict else import_module(entry.module)
+            return watched_import(entry.module) if settings().strict else import_keeping_ours(entry.module)
 
     def _call(self, plugin: Plugin, hook: str) -> list[Any]:
         # pluggy would ask every plugin that has the hook; only the new one is to answer

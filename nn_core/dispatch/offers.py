@@ -156,6 +156,14 @@ class Offers:
             self._targets[place] = load_target(offer.label, target)
         return self._targets[place]
 
+    def update_kernel(self, backend: str, rule: str) -> Any:
+        """The multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, or None."""
+        for offer in self.of("solvers"):
+            target = getattr(offer.info, "updates", {}).get(backend)
+            if target is not None and offer.info.name == rule:
+                return self.load_target(offer, backend, target)
+        return None
+
 
 def load_target(label: str, target: Target) -> Any:
     """The object itself, or what "module:attribute" names.

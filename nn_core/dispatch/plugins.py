@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from nn_core.dispatch.admission import check_backend, check_refusal
-from nn_core.dispatch.claims import suggestion
 from nn_core.dispatch.known import EVERYTHING, KnownOperators, known_by
+from nn_core.dispatch.missing import absence, load_error, not_installed
 from nn_core.dispatch.plugin import Failure, Plugin, State
 from nn_core.dispatch.registry import REGISTRY, Added, Registry
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
@@ -94,7 +94,7 @@ class Plugins:
             if name not in self._backends and name not in self._failures:
                 self._load_backend(info)
             if name in self._failures:
-                raise self._error(self.plugin(name.partition(".")[0]), name, self._failures[name])
+                raise load_error(self.plugin(name.partition(".")[0]), name, self._failures[name])
             return self._backends[name]
 
     def loaded(self) -> list[Backend]:
@@ -105,7 +105,7 @@ class Plugins:
         """The description of the backend called `name`; imports its plugin and loads nothing."""
         plugin = self.plugin(name.partition(".")[0])
         if plugin.failure is not None:
-            raise self._error(plugin, name, plugin.failure)
+            raise load_error(plugin, name, plugin.failure)
         if name not in plugin.backends:
             raise BackendNotFoundError(f"plugin {plugin.label}: must bring {name!r}, got {list(plugin.backends)}")
         return plugin.backends[name]
@@ -127,7 +127,7 @@ class Plugins:
                     raise PluginError(f"plugin {name!r}: must not be used while it is being loaded, got {circle}")
                 entry_points = self._entry_points().get(name)
                 if entry_points is None:
-                    raise BackendNotFoundError(self._absent(name))
+                    raise BackendNotFoundError(not_installed(self, name))
                 self._load(Plugin(name, entry_points))
             return self._plugins[name]
 
@@ -141,7 +141,7 @@ class Plugins:
             known = self._plugins.get(name)
             if known is not None and known.module is not None and known.module.__name__ != module.__name__:
                 raise PluginError(f"plugin {name!r}: must come from one place, got {known.label} and a registered module")
-            if name in self._entry_points() or (known is not None and name not in self._registered):
+            if name in self._entry_points():
                 raise PluginError(f"plugin {name!r}: must come from one place, got that of a package and a registered one")
             if known is not None and known.module is module and not known.is_changed:
                 return
@@ -154,7 +154,7 @@ class Plugins:
                 if known is not None and known.module is not module:
                     self._load(before := Plugin(name, (), known.module))
                     self._registered[name] = before
-                raise self._error(plugin, name, plugin.failure)
+                raise load_error(plugin, name, plugin.failure)
             self._registered[name] = plugin
         self.forget_prepared()
 
@@ -184,7 +184,7 @@ class Plugins:
         """
         plugin = self.plugin(name)
         if plugin.failure is not None or plugin.module is None:
-            raise self._error(plugin, name, plugin.failure or Failure(State.BROKEN, "no module"))
+            raise load_error(plugin, name, plugin.failure or Failure(State.BROKEN, "no module"))
         return plugin.module
 
     def all(self) -> list[Plugin]:
@@ -270,21 +270,10 @@ class Plugins:
             from nn_core.dispatch.kinds import KINDS
 
             known = ", ".join(self.names_of(kind)) or "none is"
-            text, cause = self.absence((kind,), key)
+            text, cause = absence(self, (kind,), key)
             what = role or KINDS[kind].noun
             raise ArgumentError(f"{what}: must be offered by a plugin ({known}), got {key!r}{text}") from cause
         return found
-
-    def absence(self, kinds: Sequence[str], key: str) -> tuple[str, BaseException | None]:
-        """Lines for the message that nobody has `key`, with the cause: which plugin lists it, or may have it, and failed."""
-        listed = {name for kind in kinds for name in installed.index().get((kind, key), ())}
-        failed = [plugin for plugin in self._plugins.values() if plugin.failure is not None]
-        owners = [plugin for plugin in failed if plugin.name in {*listed, *self._owners_by_prefix(key)}]
-        if owners:
-            error = self._error(owners[0], owners[0].name, cast("Failure", owners[0].failure))
-            return f"\n  {error}", error
-        names = ", ".join(plugin.label for plugin in failed)
-        return (f"\n  hint: plugins that did not load may have it: {names}; nn-core doctor says why" if names else ""), None
 
     def offered(self, kind: str, *, unlisted: bool = True) -> "list[Offer]":
         """All that plugins offer of a kind; those that may offer some are imported, broken ones with a warning.
@@ -302,14 +291,6 @@ class Plugins:
         """Names of a kind ("functions" too), as far as packages list them or they are loaded; nothing is imported."""
         loaded = [added.key for added in self.registry] if kind == "functions" else self.offers.names(kind)
         return sorted({*loaded, *(name for found, name in installed.index() if found == kind)})
-
-    def update_kernel(self, backend: str, rule: str) -> Any:
-        """The multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, or None."""
-        for offer in self.offers.of("solvers"):
-            target = getattr(offer.info, "updates", {}).get(backend)
-            if target is not None and offer.info.name == rule:
-                return self.offers.load_target(offer, backend, target)
-        return None
 
     def extra_kernels(self, backend: str, name: str) -> tuple[list[Kernel], list[Kernel]]:
         """Kernels that plugins bring for a backend of another: to be asked before its own, and after."""
@@ -338,9 +319,9 @@ class Plugins:
             return self.info(backend).array_class
         return ""
 
-    def owner_of_package(self, package: str) -> str:
-        """The plugin that was imported from a top-level package, empty where none was."""
-        return next((plugin.name for plugin in list(self._plugins.values()) if plugin.package == package), "")
+    def asked_for(self) -> list[Plugin]:
+        """The plugins that were asked for, sound or not."""
+        return list(self._plugins.values())
 
     def failure(self, name: str) -> Failure | None:
         """Why a backend cannot be used, as far as somebody tried to."""
@@ -398,7 +379,7 @@ class Plugins:
             return found
         if settings().plugin_autoload:
             listed = [name for kind in kinds for name in installed.index().get((kind, key), ())]
-            self._quietly([*listed, *self._owners_by_prefix(key)])
+            self._quietly([*listed, *self.owners_by_prefix(key)])
             # who does not list what it brings may have the name too
             if not listed and not self._is_settled(key, look):
                 self._quietly(self._unlisted())
@@ -410,9 +391,10 @@ class Plugins:
 
     def _is_settled(self, key: str, look: Callable[[], object]) -> bool:
         """Whether nobody but the owner of its prefix can have `key`."""
-        return bool(self._owners_by_prefix(key)) and look() is not None
+        return bool(self.owners_by_prefix(key)) and look() is not None
 
-    def _owners_by_prefix(self, key: str) -> list[str]:
+    def owners_by_prefix(self, key: str) -> list[str]:
+        """The plugins whose name is the prefix of `key`, and which alone may bring it as a function."""
         return [name for name in self.names() if key.startswith((f"{name}_", f"{name}."))]
 
     def _unlisted(self) -> list[str]:
@@ -458,7 +440,7 @@ class Plugins:
     def _required(self, name: str) -> Plugin:
         plugin = self.plugin(name)
         if plugin.failure is not None:
-            raise self._error(plugin, name, plugin.failure)
+            raise load_error(plugin, name, plugin.failure)
         return plugin
 
     def _load_backend(self, info: "BackendInfo") -> None:
@@ -479,22 +461,6 @@ class Plugins:
             self._failures[info.name] = Failure(State.BROKEN, reason(error), error)
             return
         self._backends[info.name] = backend
-
-    def _absent(self, name: str) -> str:
-        text = f"a plugin must be among those installed ({', '.join(self.names()) or 'none'}), got {name!r}"
-        if name in installed.installed_plugins() and not settings().allows_plugin(name):
-            return f"{text}\n  hint: NN_CORE_PLUGINS blocks it: {settings().how_to_allow(name)}"
-        if name in installed.OWN_PACKAGES:  # no other is suggested, since nobody may have made it
-            return f"{text}\n  hint: pip install {installed.OWN_PACKAGES[name]}"
-        return f"{text}{suggestion(name, self.names())}\n  hint: nn-core doctor lists the backends that are installed"
-
-    @staticmethod
-    def _error(plugin: Plugin, name: str, failure: Failure) -> NNCoreError:
-        if failure.state is State.NO_DEVICE:
-            return BackendUnavailableError(f"backend {name!r}: a device must be usable, got: {failure.reason}")
-        error = PluginError(f"plugin {plugin.label}: must load, got: {failure.reason}\n  {plugin.hint}")
-        error.__cause__ = failure.cause
-        return error
 
     def _unload(self, plugin: Plugin, successor: ModuleType | None = None) -> None:
         self._loading_steps().unload(plugin, successor)

@@ -1,72 +1,23 @@
 """Watch the effects of importing a plugin on the process: importing must be free of work."""
 
-import io
-import logging
-import os
-import signal
 import sys
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
+from nn_core.dispatch.sights import SIGHTS, Names, Sight, Streams, capture
 from nn_core.errors import PluginError
 from nn_core.logger import logger
 
 #: Importing a plugin for longer is worth a remark.
 SLOW_IMPORT_S: Final = 0.1
-
-
-class Sight(NamedTuple):
-    """One thing that is looked at before and after: what a remark calls it, and how to read it."""
-
-    what: str
-    read: Callable[[], Any]
-
-
-def _logging_state() -> Any:
-    # a library that configures logging takes the choice from the program
-    root = logging.getLogger()
-    return root.level, tuple(root.handlers), logging.root.manager.disable
-
-
-def _signal_handlers() -> Any:
-    return tuple(signal.getsignal(number) for number in sorted(signal.valid_signals()) if number != signal.SIGINT)
-
-
-def _own_names() -> dict[str, Any]:
-    return {
-        f"{module_name}.{name}": value
-        for module_name, module in list(sys.modules.items())
-        if module_name.partition(".")[0] == "nn_core" and isinstance(module, ModuleType)
-        for name, value in _things(module)
-    }
-
-
-def _things(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    # a copy, since other threads import modules meanwhile
-    for name, value in list(vars(module).items()):
-        if not name.startswith("__") and not isinstance(value, ModuleType) and callable(value):
-            yield name, value
-        if isinstance(value, type) and value.__module__ == module.__name__:
-            yield from ((f"{name}.{part}", found) for part, found in list(vars(value).items()) if callable(found))
-
-
-_SIGHTS: Final = (
-    Sight("the configuration of logging", _logging_state),
-    Sight("warning filters", lambda: tuple(warnings.filters)),
-    Sight("np.seterr", lambda: tuple(sorted(np.geterr().items()))),
-    Sight("signal handlers", _signal_handlers),
-    Sight("sys.path", lambda: tuple(sys.path)),
-    Sight("os.environ", lambda: dict(os.environ)),
-    Sight("threads", lambda: frozenset(t for t in threading.enumerate() if not isinstance(t, threading.Timer))),
-)
+#: Names that were replaced of which remarks tell.
+_MAX_NAMES: Final = 3
+#: What a plugin that is imported without strict mode must leave as it is as well: all results depend on it.
+_OURS: Final = tuple(sight for sight in SIGHTS if sight.what in ("modes and contexts of nn_core", "settings of nn_core"))
 
 
 class Remarks(NamedTuple):
@@ -74,6 +25,7 @@ class Remarks(NamedTuple):
 
     changes: tuple[str, ...]
     seconds: float
+    restore: Callable[[], None]
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -83,26 +35,38 @@ class Remarks(NamedTuple):
 
 
 def observe(run: Callable[[], object]) -> Remarks:
-    """Call `run`, which imports a plugin, and tell what it did to the process."""
-    before = [sight.read() for sight in _SIGHTS]
-    own = _own_names()
-    printed = io.StringIO()
-    start = time.perf_counter()
-    with redirect_stdout(printed), redirect_stderr(printed):
-        run()
-    seconds = time.perf_counter() - start
-    after = [sight.read() for sight in _SIGHTS]
-    changes = [f"changes {sight.what}" for sight, old, new in zip(_SIGHTS, before, after, strict=True) if old != new]
+    """Call `run`, which imports a plugin, and tell what it did to the process; `restore` of the result undoes that."""
+    names, streams, printed = Names.now(), Streams(), capture()
+    try:
+        with redirect_stdout(printed), redirect_stderr(printed):
+            shown = Streams()
+            before = _read(SIGHTS)
+            start = time.perf_counter()
+            try:
+                run()
+            finally:
+                seconds = time.perf_counter() - start
+                changed = _changed(before)
+                changes = [f"changes {sight.what}" for sight, _ in changed] + shown.changes()
+                shown.restore()
+                shown.close()
+    finally:
+        streams.restore()
+        streams.close()
     if printed.getvalue().strip():
         changes.append(f"prints {printed.getvalue().strip().splitlines()[0][:80]!r}")
-    now = _own_names()
-    replaced = sorted(name for name, value in own.items() if name in now and now[name] is not value)
-    changes += [f"replaces {name}" for name in replaced[:3]]
-    return Remarks(tuple(changes), seconds)
+    replaced = names.replaced()
+    changes += [f"replaces {name}" for name in replaced[:_MAX_NAMES]]
+
+    def restore() -> None:
+        names.restore(replaced)
+        _restore(changed)
+
+    return Remarks(tuple(changes), seconds, restore)
 
 
 def watched_import(name: str) -> ModuleType:
-    """Import the module of a plugin; refuses one that does more than that.
+    """Import the module of a plugin; refuses one that does more than that, and undoes what it did where that is possible.
 
     Raises:
         PluginError: when the import changes the process or prints.
@@ -112,6 +76,10 @@ def watched_import(name: str) -> ModuleType:
         return sys.modules[name]
     remarks = observe(lambda: import_module(name))
     if remarks.changes:
+        module = sys.modules.get(name)
+        remarks.restore()
+        if module is not None:
+            sys.modules[name] = module  # the loader drops it with all others of its package
         raise PluginError(
             f"strict mode: importing a plugin must be free of work, got: {', '.join(remarks.changes)}\n"
             "  hint: do it in load() of a backend, or in a function that a target names"
@@ -119,3 +87,40 @@ def watched_import(name: str) -> ModuleType:
     for line in remarks.lines:
         logger.warning("%s: %s", name, line)
     return sys.modules[name]
+
+
+def import_keeping_ours(name: str) -> ModuleType:
+    """Import the module of a plugin; contexts, modes and settings of nn_core are afterwards what they were.
+
+    A plugin that sets the default context would change the results of all that a program computes.
+    """
+    before = _read(_OURS)
+    try:
+        return import_module(name)
+    finally:
+        changed = _changed(before)
+        _restore(changed)
+        for sight, _ in changed:
+            logger.warning("%s: importing a plugin must not change %s; they are what they were", name, sight.what)
+
+
+def _read(sights: tuple[Sight, ...]) -> list[tuple[Sight, Any]]:
+    return [(sight, sight.read()) for sight in sights]
+
+
+def _changed(before: list[tuple[Sight, Any]]) -> list[tuple[Sight, Any]]:
+    return [(sight, old) for sight, old in before if _now(sight) != old]
+
+
+def _now(sight: Sight) -> Any:
+    try:
+        return sight.read()
+    except Exception as error:  # the current directory may be gone
+        return error
+
+
+def _restore(changed: list[tuple[Sight, Any]]) -> None:
+    for sight, old in changed:
+        if sight.restore is not None:
+            with suppress(Exception):  # as much as the system allows: the others count too
+                sight.restore(old)

@@ -10,6 +10,7 @@ from typing import IO, Final
 
 import numpy as np
 
+from nn_core.dispatch.missing import absence
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError, PluginError
 from nn_core.files.atomic import atomic_writer, open_to_read, remove_leftovers
@@ -199,6 +200,6 @@ def _listed_formats() -> str:
 def _known_format(extension: str) -> Format:
     found = _format(extension)
     if found is None:
-        text, cause = PLUGINS.absence(("file_formats",), extension)
+        text, cause = absence(PLUGINS, ("file_formats",), extension)
         raise ArgumentError(f"the format must be one of {_listed_formats()}, got {extension!r}{text}") from cause
     return found

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from nn_core.dispatch.claims import ambiguous, suggestion
+from nn_core.dispatch.missing import absence
 from nn_core.dispatch.offers import Offer
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import UnknownAttributeError
@@ -105,7 +106,7 @@ def __getattr__(name: str) -> Any:
         return composite(offer)
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
     hint = suggestion(name, [*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")])
-    text, cause = PLUGINS.absence(("functions", "composites"), name)
+    text, cause = absence(PLUGINS, ("functions", "composites"), name)
     raise UnknownAttributeError(
         f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}{text}"
     ) from cause

@@ -34,6 +34,7 @@ class Ambient(Generic[T]):
         default: The value outside every scope.
 
     Attributes:
+        default: The value outside every scope.
         variables: The state that a scope changes: which scope is open, the value, and what depends on it.
         replace: ``token = replace(value)`` opens a scope and ``restore(token)`` closes it: for code that runs too often
             for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``; write
@@ -42,18 +43,21 @@ class Ambient(Generic[T]):
         get: Returns the value of the innermost open scope, or the default. No method: each call of a function asks.
     """
 
-    __slots__ = ("_var", "get", "replace", "restore", "variables")
+    __slots__ = ("_var", "default", "get", "replace", "restore", "variables")
 
     def __init__(self, name: str, default: T) -> None:
+        self.default = default
         self._var: ContextVar[T] = ContextVar(name, default=default)
         self.get: Callable[[], T] = self._var.get
         opening: ContextVar[_Opening | None] = ContextVar(f"{name} opening", default=None)
         self.variables: tuple[ContextVar[Any], ...] = (opening, self._var)
         self.replace: Callable[[T], Any] = self._var.set
         self.restore: Callable[[Any], None] = self._var.reset
+        AMBIENTS.append(self)
 
     def set_default(self, value: T) -> None:
         """Change the value that holds outside every scope, for the whole process."""
+        self.default = value
         self.get = partial(self._var.get, value)
 
     def scope(self, value: T) -> "AmbientScope[T]":
@@ -71,6 +75,8 @@ class Ambient(Generic[T]):
         return self._var.get(unset) is not unset
 
 
+#: All ambient values of the process, so that their defaults can be compared with what they were.
+AMBIENTS: Final[list[Ambient[Any]]] = []
 #: A result that its owner keeps for the present values of all modes; None at the beginning of each scope of a mode.
 MEMO: Final[ContextVar[Any]] = ContextVar("memo", default=None)
 #: Called after the default of a mode was changed.

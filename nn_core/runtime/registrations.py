@@ -31,6 +31,8 @@ class Registration:
 
 #: Registrations for functions that the core does not specify, in order, each by its table and name.
 _RECORD: Final[dict[tuple[int, str], Registration]] = {}
+#: The places of those with which a plugin has been loaded.
+_SETTLED: Final[set[tuple[int, str]]] = set()
 #: What functions have registrations of, by kind and name; two tables of one kind do not exist.
 _KINDS: Final[set[tuple[str, str]]] = set()
 
@@ -45,7 +47,7 @@ def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Calla
     def decorate(value: Any) -> Any:
         module = str(getattr(value, "__module__", None) or "an unnamed module")
         for name in names:
-            if not _is_same(table.get(name), value):
+            if not _is_again(table, name, value):
                 _require_free(table, what, name, module)
         for name in names:
             table[name] = value
@@ -54,6 +56,11 @@ def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Calla
         return value
 
     return decorate
+
+
+def settle(registrations: Iterable[Registration]) -> None:
+    """Note that a plugin has been loaded with registrations: its module may be run again, and make them anew."""
+    _SETTLED.update(entry.key for entry in registrations)
 
 
 def recorded() -> tuple[Registration, ...]:
@@ -88,12 +95,13 @@ def _note(registration: Registration) -> None:
     _RECORD.pop(registration.key, None)  # the order is that of the latest
     _RECORD[registration.key] = registration
     _KINDS.add((registration.what, registration.name))
+    _SETTLED.discard(registration.key)
 
 
-def _is_same(first: Any, second: Any) -> bool:
-    """Whether a function is another one defined anew, as a cell of a notebook and ``importlib.reload`` do."""
-    origins = [(getattr(value, "__module__", None), getattr(value, "__qualname__", None)) for value in (first, second)]
-    return origins[0] == origins[1] and None not in origins[0]
+def _is_again(table: dict[str, Any], name: str, value: Any) -> bool:
+    """Whether a function is one of a loaded plugin, defined anew, as a cell of a notebook and ``importlib.reload`` do."""
+    own, former = [(getattr(one, "__module__", None), getattr(one, "__qualname__", None)) for one in (value, table.get(name))]
+    return own == former and None not in own and ((id(table), name) in _SETTLED or own[0] == "__main__")
 
 
 def _require_free(table: dict[str, Any], what: str, name: str, module: str) -> None:

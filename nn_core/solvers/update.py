@@ -251,7 +251,7 @@ def _prepared(rule: Rule, members: Sequence[Member], targets: Sequence[Target]) 
     sizes = [member.param.size for member in members]
     for target in targets if is_enabled("multi_tensor") else ():
         updates: Mapping[str, UpdateKernel] = extra(target.backend, "updates")
-        kernel = updates.get(rule.name) or PLUGINS.update_kernel(target.backend.name, rule.name)
+        kernel = updates.get(rule.name) or PLUGINS.offers.update_kernel(target.backend.name, rule.name)
         if kernel is not None:
             runner = kernel.prepare(sizes, target.dtype)
             if not isinstance(runner, Refusal):

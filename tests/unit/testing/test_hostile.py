@@ -1,17 +1,13 @@
 """Every hostile package ends in a message that names the plugin and the remedy, and the rest works."""
 
 import linecache
-import logging
-import os
 import re
-import signal
 import subprocess
 import sys
 import threading
 import time
 import traceback
 import types
-import warnings
 
 import numpy as np
 import pytest
@@ -20,10 +16,11 @@ import nn_core as nn
 import nn_core.ext
 import nn_core.functions as F
 from nn_core import __main__
-from nn_core.dispatch import doctor, guard, loader
+from nn_core.dispatch import doctor, guard, loader, missing
 from nn_core.dispatch import plugins as plugins_module
 from nn_core.dispatch.plugin import State
 from nn_core.dispatch.plugins import PLUGINS
+from nn_core.dispatch.sights import SIGHTS, Names, Streams
 from nn_core.errors import NNCoreError, PluginError
 from nn_core.runtime import installed
 from nn_core.runtime.registrations import recorded
@@ -182,22 +179,23 @@ def test_a_target_that_cannot_be_imported(with_hostile, hostile):
 @of_stage("strict")
 def test_strict_mode_refuses_what_does_more_than_being_imported(with_hostile, hostile, monkeypatch):
     with_hostile(hostile)
-    original = nn.context.get_current_context
     monkeypatch.setattr(loader, "settings", lambda: Settings(strict=True))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    filters, errors = warnings.filters[:], np.geterr()
-    level, term = logging.getLogger().level, signal.getsignal(signal.SIGTERM)
-    try:
-        with pytest.raises(PluginError, match=f"(?s)strict mode: importing .* free of work, got: .*{hostile.message}"):
-            PLUGINS.module("hostile")
-    finally:
-        warnings.filters[:] = filters
-        warnings._filters_mutated()
-        np.seterr(**errors)
-        os.environ.pop("HOSTILE", None)
-        logging.getLogger().setLevel(level)
-        signal.signal(signal.SIGTERM, term)
-        nn.context.get_current_context = original
+    before, names, streams = [(sight, sight.read()) for sight in SIGHTS if sight.restore], Names.now(), Streams()
+    with pytest.raises(PluginError, match=f"(?s)strict mode: importing .* free of work, got: .*{hostile.message}"):
+        PLUGINS.module("hostile")
+    left = [sight.what for sight, old in before if old != sight.read()] + names.replaced() + streams.changes()
+    streams.close()
+    assert not left
+
+
+def test_importing_a_plugin_never_changes_how_nn_core_computes(with_hostile, caplog):
+    body = "import nn_core\nnn_core.set_auto_forward(True)\nnn_core.set_num_threads(7)\n"
+    with_hostile(Hostile(does="", body=body + "@hookimpl\ndef nn_core_solvers():\n    return []\n", stage="load", message=""))
+    mode, threads = nn.get_auto_forward(), nn.num_threads()
+    PLUGINS.module("hostile")
+    assert (nn.get_auto_forward(), nn.num_threads()) == (mode, threads)
+    assert "importing a plugin must not change modes and contexts of nn_core; they are what they were" in caplog.text
+    assert "importing a plugin must not change settings of nn_core; they are what they were" in caplog.text
 
 
 @pytest.mark.slow
@@ -302,7 +300,7 @@ def test_deadlines_within_deadlines_end_the_right_one():
 def test_a_blocked_plugin_is_absent_and_says_why(with_hostile, monkeypatch):
     with_hostile(Hostile(does="", body="raise SystemExit", stage="load", message=""))
     monkeypatch.setattr(installed, "settings", blocked := (lambda: Settings(plugins=("-hostile",))))
-    for module in (plugins_module, doctor):
+    for module in (missing, doctor):
         monkeypatch.setattr(module, "settings", blocked)
     PLUGINS.refresh()
     with pytest.raises(nn.errors.BackendNotFoundError, match=r"(?s)got 'hostile'.*hint: NN_CORE_PLUGINS blocks it: rem"):
