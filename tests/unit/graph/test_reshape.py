@@ -624,6 +624,45 @@ def test_assignment_follows() -> None:
         np.testing.assert_array_equal(x.g, expected == 1)
 
 
+#: What reads a value before and after a part of it is replaced: some show its memory, one computes.
+_READERS: dict[str, Any] = {
+    "slice": lambda h: h[:2],
+    "reshape": lambda h: F.reshape(h, (-1,)),
+    "identity": F.identity,
+    "product": lambda h: h * 3,
+}
+
+
+class Replaced:
+    """A graph in which a row of a value is replaced after somebody has read the value."""
+
+    def __init__(self, n_rows: int, read: Any) -> None:
+        self.x, self.v = nn.Variable((n_rows, 3), need_grad=True), nn.Variable((3,), need_grad=True)
+        h = self.x * 2
+        y = read(h)
+        h[0] = self.v
+        self.results = [h, y, read(h), F.sum(h * h) + F.sum(y * 3)]
+
+    def step(self) -> list[Any]:
+        """Shapes, values and gradients."""
+        shapes = [result.shape for result in self.results]
+        self.x.d, self.v.d = np.arange(self.x.size).reshape(self.x.shape) + 1, [7, 8, 9]
+        for variable in (self.x, self.v):
+            variable.grad.zero()
+        nn.forward_all(self.results)
+        self.results[-1].backward()
+        return [*shapes, *(result.d.tolist() for result in self.results), self.x.g.tolist(), self.v.g.tolist()]
+
+
+@pytest.mark.parametrize("read", _READERS.values(), ids=list(_READERS))
+def test_what_was_read_before_a_part_was_replaced_follows(read: Any) -> None:
+    graph = Replaced(4, read)
+    graph.step()
+    for n_rows in (5, 3, 4, 2):
+        graph.x.reset_shape((n_rows, 3), True)
+        assert graph.step() == Replaced(n_rows, read).step()
+
+
 def test_gradient_that_is_bound_to_its_input_follows() -> None:
     x = leaf(np.ones((2, 3)), True)
     (dx,) = nn.grad([F.sum(x**3)], [x], bind_grad_output=True)
