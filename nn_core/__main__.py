@@ -16,6 +16,7 @@ from nn_core.compat import unchanged
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.admission import core_version
 from nn_core.dispatch.doctor import Finding, examine
+from nn_core.dispatch.explain import fusions_with
 from nn_core.dispatch.plugin import State, packages
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import NNCoreError
@@ -83,7 +84,10 @@ def main() -> None:
 @click.option("--topic", help="Only those of this topic, also one that a plugin brings.")
 @click.option("--tag", help="Only those with this tag, likewise.")
 def ops(pattern: str, topic: str | None, tag: str | None) -> None:
-    """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel."""
+    """List the functions whose name fits PATTERN, such as '*pooling', with their topic and the backends that have a kernel.
+
+    Below them are the fusions of plugins that may run something else in their place.
+    """
     backends = list(filter(_is_usable, PLUGINS.names()))
     named = {spec.api: spec for spec in SPECS} | {added.key: added.spec for added in PLUGINS.registry}
     fitting = {api: spec for api, spec in sorted(named.items()) if fnmatch(api, pattern) and _is_listed(spec, topic, tag)}
@@ -91,7 +95,8 @@ def ops(pattern: str, topic: str | None, tag: str | None) -> None:
         given = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
         raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{given or _closest(pattern, named)}")
     rows = [(api, spec.topic, _with_kernel(backends, spec.name) or "engine") for api, spec in fitting.items()]
-    click.echo(_plain_table(rows, ("function", "topic", "backends")))
+    fusions = dict.fromkeys(sentence for spec in fitting.values() for sentence in fusions_with(spec))
+    click.echo("\n".join([_plain_table(rows, ("function", "topic", "backends")), *fusions]))
 
 
 def _closest(pattern: str, names: Collection[str]) -> str:

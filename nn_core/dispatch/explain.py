@@ -174,12 +174,12 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
             notes |= dict.fromkeys(_notes(candidate, spec))
     except NNCoreError as error:  # no backend of the list can be used, and the answers say why
         answers.append(Answer(REFERENCE, str(error).partition("\n")[0]))
-    notes |= dict.fromkeys(_fusions(spec))
+    notes |= dict.fromkeys(fusions_with(spec))
     winner = next((answer.entry for answer in answers if not answer.reason), None)
     return Explanation(spec.name, context, tuple(answers), winner, tuple(notes), function is None)
 
 
-def _fusions(spec: FunctionSpec) -> Iterator[str]:
+def fusions_with(spec: FunctionSpec) -> Iterator[str]:
     """A sentence about each fusion of a plugin that may run something else in place of the function."""
     for offer in PLUGINS.offered("passes", unlisted=False):
         if getattr(offer.info, "role", "") == "fusion":

@@ -25,6 +25,7 @@ _TESTS: Final = """
 import importlib, importlib.util, json, pathlib
 from nn_core.testing.cases import unavailable
 from nn_core.testing.conformance import *
+from nn_core.testing.fusions import fusion_cases
 from nn_core.testing.support import who_runs
 from nn_core.dispatch.plugins import PLUGINS
 
@@ -35,16 +36,18 @@ if importlib.util.find_spec(package).submodule_search_locations and importlib.ut
 places = PLUGINS.registry.kernels_of({name!r})
 usable = {{backend for backend, _ in places if backend in PLUGINS.names() and not unavailable(backend)}}
 BACKENDS = tuple(plugin.backends) or tuple(sorted({{"reference"}} | usable))
+FUSIONS = tuple(case.fusion for case in fusion_cases(("reference",), True) if case.plugin == {name!r})
 FUNCTIONS = (*plugin.functions, *sorted({{name for _, name in places}} - {{*plugin.functions}}))
 pathlib.Path(__file__).with_name("kernels.json").write_text(json.dumps(who_runs(BACKENDS, FUNCTIONS)))
 if plugin.backends:
-    del FUNCTIONS
+    del FUNCTIONS, FUSIONS
 """
 #: Whether the kit has anything to run on.
 _APPLIES: Final = """
 from nn_core.dispatch.plugins import PLUGINS
 plugin = PLUGINS.plugin({name!r})
-print(len(plugin.functions) + len(plugin.backends) + len(PLUGINS.registry.kernels_of({name!r})))
+fusions = [offer for offer in PLUGINS.offers.of("passes", {name!r}) if getattr(offer.info, "role", "") == "fusion"]
+print(len(plugin.functions) + len(plugin.backends) + len(PLUGINS.registry.kernels_of({name!r})) + len(fusions))
 """
 
 

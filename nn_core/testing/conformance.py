@@ -25,6 +25,7 @@ from nn_core.testing.cases import (
 from nn_core.testing.checks.arrays import check_arrays
 from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
 from nn_core.testing.checks.forward import check_determinism, check_forward
+from nn_core.testing.checks.fusions import check_fusion
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.checks.growth import check_growth
 from nn_core.testing.checks.layouts import check_layouts
@@ -38,6 +39,7 @@ from nn_core.testing.checks.rules import (
     check_second_derivative,
 )
 from nn_core.testing.checks.solvers import check_solver
+from nn_core.testing.fusions import FusionCase, fusion_cases
 from nn_core.testing.pytest_plugin import backends_of, missing_backends
 from nn_core.testing.xfails import check_xfails
 
@@ -49,6 +51,7 @@ __all__ = [
     "test_determinism",
     "test_error",
     "test_forward",
+    "test_fusion",
     "test_gradient_rule",
     "test_graph",
     "test_growth",
@@ -186,6 +189,12 @@ def test_refusal(case: FunctionCase) -> None:
 def test_growth(case: FunctionCase) -> None:
     """A kernel refuses an argument and an input that its table does not know, and runs without them as before."""
     check_growth(case)
+
+
+@over(fusion_cases)
+def test_fusion(case: FusionCase) -> None:
+    """A fusion gives what its chain gives."""
+    check_fusion(case)
 
 
 @over(solver_cases)

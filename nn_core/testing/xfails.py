@@ -15,6 +15,7 @@ from typing import Any, Final
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.spec.model import FunctionSpec
+from nn_core.testing.fusions import FusionCase, is_chosen, require_known
 
 _LINE: Final = re.compile(r"(?P<id>\w+(\[[^\]]*\])?)\s+(?P<date>\d{4}-\d\d-\d\d)\s+(?P<reason>\S.*)")
 
@@ -57,11 +58,18 @@ def xfails_of(module: ModuleType) -> dict[str, XFail]:
 
 
 def chosen_cases(test: Any, module: ModuleType, backends: Sequence[str], *, fast: bool = False) -> list[Any]:
-    """The cases of one test on some backends, for the FUNCTIONS of its module if it names any."""
-    functions = getattr(module, "FUNCTIONS", ())
+    """The cases of one test on some backends, for the FUNCTIONS and FUSIONS of its module if it names any."""
+    functions, fusions = getattr(module, "FUNCTIONS", ()), getattr(module, "FUSIONS", ())
     specs = [_spec(name) for name in functions]
+    require_known(fusions)
     cases = test.conformance_cases(backends, fast)
-    return [case for case in cases if not functions or getattr(case, "spec", None) in specs]
+    if not functions and not fusions:
+        return [case for case in cases if not isinstance(case, FusionCase) or is_chosen(case, (), (), backends)]
+    return [
+        case
+        for case in cases
+        if (is_chosen(case, fusions, functions, ()) if isinstance(case, FusionCase) else getattr(case, "spec", None) in specs)
+    ]
 
 
 def _spec(name: str) -> FunctionSpec:

@@ -181,6 +181,19 @@ def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
     assert f"cause     {test}: " in result.output
 
 
+@pytest.mark.slow
+def test_check_extension_finds_a_fusion_that_is_not_its_chain(tmp_path: Path) -> None:
+    package = tmp_path / "plugin_kinds"
+    shutil.copytree(ROOT / "examples" / "plugin_kinds", package)
+    path = package / "nn_ext_kinds" / "graphs.py"
+    text = path.read_text()
+    assert 'function = "Sigmoid"' in text
+    path.write_text(text.replace('function = "Sigmoid"', 'function = "Tanh"'))
+    result = CliRunner().invoke(main, ["check-extension", str(package), "--fast"])
+    assert result.exit_code == 1
+    assert "cause     test_fusion: " in result.output
+
+
 KEPT_ARRAY = """            np.abs(x, out=y)
             if hasattr(self, "kept"):
                 self.kept += 1

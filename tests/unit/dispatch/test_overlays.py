@@ -72,10 +72,13 @@ def test_overlays_without_an_index_are_refused(install, plugins):
     assert '"overlays.reference" = "acme"' in plugin.failure.reason
 
 
-def test_ops_names_overlays(overlaid):
+def test_ops_names_overlays_and_fusions(overlaid):
     from click.testing import CliRunner
 
     from nn_core.__main__ import main
 
     result = CliRunner().invoke(main, ["ops", "exp"])
     assert "reference (overlay of eleven)" in result.output
+    (fusion,) = [line for line in result.output.splitlines() if "'positive'" in line]
+    assert fusion == "in passes without gradients, graph pass 'positive' of plugin 'eleven' runs Exp in place of Exp, Abs"
+    assert "'positive'" not in CliRunner().invoke(main, ["ops", "tanh"]).output
