@@ -107,9 +107,11 @@ if TYPE_CHECKING:
     from nn_core.parameter import freeze_parameters as freeze_parameters
     from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
     from nn_core.parameter import get_parameters as get_parameters
+    from nn_core.parameter import hold_parameters as hold_parameters
     from nn_core.parameter import load_parameters as load_parameters
     from nn_core.parameter import parameter_scope as parameter_scope
     from nn_core.parameter import save_parameters as save_parameters
+    from nn_core.parameter import swap_parameters as swap_parameters
     from nn_core.parameter import unfreeze_parameters as unfreeze_parameters
     from nn_core.solvers.hooks import set_solver_post_hook as set_solver_post_hook
     from nn_core.solvers.hooks import set_solver_pre_hook as set_solver_pre_hook
@@ -149,9 +151,11 @@ _LAZY = {
             "freeze_parameters",
             "get_current_parameter_scope",
             "get_parameters",
+            "hold_parameters",
             "load_parameters",
             "parameter_scope",
             "save_parameters",
+            "swap_parameters",
             "unfreeze_parameters",
         ),
         "nn_core.parameter",

@@ -8,6 +8,8 @@ from nn_core.errors import UnknownAttributeError
 from nn_core.graph.modes import NO_GRAD
 from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph_rewriting import copy_graph, functions_of
+from nn_core.io.exchange import hold_parameters as hold_parameters
+from nn_core.io.exchange import swap_parameters as swap_parameters
 from nn_core.io.parameters import load_parameters as load_parameters
 from nn_core.io.parameters import save_parameters as save_parameters
 from nn_core.messages.refusal import door
@@ -31,12 +33,14 @@ __all__ = [
     "get_parameter",
     "get_parameter_or_create",
     "get_parameters",
+    "hold_parameters",
     "load_parameters",
     "no_grad",
     "parameter_scope",
     "pop_parameter",
     "save_parameters",
     "set_parameter",
+    "swap_parameters",
     "unfreeze_parameters",
 ]
 
