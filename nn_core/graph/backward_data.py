@@ -32,7 +32,6 @@ class BackwardPlan(Plan):
         self.clear_buffer = clear_buffer
         self.start: Buffer | None = None
         self.start_value: float | None = None
-        self.leaf_grads: dict[SyncedArray, Any] = {}
         #: the storages whose gradients the plan writes, and where these were
         self.storages: list[tuple[Storage, NdArray, NdArray | None]] = []
         #: arrays whose dtype the functions take as it is

@@ -9,7 +9,7 @@ from nn_core.errors import GraphError
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.compile import Builder, alias, assign, held_by_sinks, is_view, kernel_of, key_of, needed_data, new_key
 from nn_core.graph.fused_chain import CHAINS
-from nn_core.graph.hooks import Hook, active_hooks
+from nn_core.graph.hooks import Hook, NodeHook, active_hooks
 from nn_core.graph.infer import input_entries
 from nn_core.graph.inference_fusion import fused
 from nn_core.graph.memory import Buffer
@@ -17,7 +17,7 @@ from nn_core.graph.node import RESHAPED, Node, Value, forward_order
 from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
-from nn_core.graph.reshape import fit, note_shapes
+from nn_core.graph.reshape import OtherShape, adopt_found, fit, note_shapes
 from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.shared_layers import warn_of_shared_layers
@@ -36,6 +36,8 @@ class ForwardPlan(Plan):
         super().__init__()
         self.policy = policy
         self.buffers: dict[SyncedArray, Buffer] = {}
+        #: whether shapes follow from values, so that a run may find that one has become another
+        self.is_dynamic = False
 
 
 def run_forward(
@@ -61,24 +63,55 @@ def run_forward(
             # now and not when it is compiled: plans come and go, and the sequence of numbers must not depend on that
             for node in plan.seeded:
                 new_key(node, FUNCTION_SEED.draw)
-            plan.run(hooks)
+            if plan.is_dynamic:
+                _run_dynamic(plan, roots, hooks)
+            else:
+                plan.run(hooks)
     finally:
         turn.release()
 
 
+def _run_dynamic(plan: ForwardPlan, roots: Sequence[Value], hooks: tuple[list[NodeHook], list[NodeHook]] | None) -> None:
+    """Run a plan in which shapes follow from values; where one has become another, start again with a plan for that.
+
+    Random functions draw the same numbers again, and what functions rewrite is what it was before the pass. Each function
+    finds its shape at most once, since those before it have found theirs.
+    """
+    order = forward_order(roots)
+    before = _rewritten_leaves(order)
+    for _ in range(1 + sum(node.spec.has("dynamic_shape") for node in order)):
+        try:
+            plan.run(hooks)
+            return
+        except OtherShape as found:
+            for array, values in before:
+                array.copy_from(values)
+            adopt_found(found)
+        again = forward_plan(roots, plan.policy)
+        assert again is not None  # the same functions
+        plan = again
+    raise GraphError("forward: shapes that follow from values must be the same for the same values, got others in each run")
+
+
 def compute_for_shapes(roots: Sequence[Value]) -> None:
     """Compute values from which shapes follow; what functions rewrite, such as running statistics, stays as it was."""
-    rewritten = [
+    before = _rewritten_leaves(forward_order(roots))
+    run_forward(roots)
+    for array, values in before:
+        array.copy_from(values)
+
+
+def _rewritten_leaves(order: Sequence[Node]) -> list[tuple[NdArray, NdArray]]:
+    """The arrays of leaves that functions rewrite, each with a copy of its values."""
+    pairs = [
         (value.storage.data, NdArray.of_shape(value.plain_shape))
-        for node in forward_order(roots)
+        for node in order
         for entry, value in zip(input_entries(node.spec, len(node.inputs)), node.inputs, strict=True)
         if value is not None and value.is_leaf and entry.name in node.spec.updates
     ]
-    for array, before in rewritten:
-        before.copy_from(array)
-    run_forward(roots)
-    for array, before in rewritten:
-        array.copy_from(before)
+    for array, copy in pairs:
+        copy.copy_from(array)
+    return pairs
 
 
 def forward_plan(roots: Sequence[Value], policy: str) -> ForwardPlan | None:
@@ -181,6 +214,8 @@ def emit_forward(
         arrays.append(Buffer((2,), "uint64", HOST, key_of(node)))
     if kernel.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
+        if isinstance(builder.plan, ForwardPlan):
+            builder.plan.is_dynamic = True
     # hooks of a backward pass see gradients only
     builder.add(None if again else node, runner, arrays, kernel.backend, strided=kernel.strided)
     for storage, buffer in zip(node.storages, outputs, strict=True):
@@ -363,7 +398,7 @@ def _survivors(roots: Sequence[Value], order: Sequence[Node]) -> set[SyncedArray
 
 
 class _FixedShape:
-    """Runner of a function whose result has a shape known only now; in a plan it must not change."""
+    """Runner of a function whose result has a shape known only now; where that is not the one of the plan, the pass ends."""
 
     __slots__ = ("_n_inputs", "_node", "_runner")
 
@@ -374,13 +409,9 @@ class _FixedShape:
 
     def __call__(self, *arrays: Array) -> None:
         results: Any = self._runner(*arrays[: self._n_inputs])
+        if any(result.shape != target.shape for target, result in zip(arrays[self._n_inputs :], results, strict=False)):
+            raise OtherShape(self._node, [tuple(result.shape) for result in results])
         for target, result in zip(arrays[self._n_inputs :], results, strict=False):
-            if tuple(result.shape) != tuple(target.shape):
-                raise GraphError(
-                    f"{self._node.spec.api}: the output of a static graph must keep its shape {tuple(target.shape)}, "
-                    f"got {tuple(result.shape)}\n  hint: build the graph again, or inside nn_core.auto_forward(); give inputs "
-                    "of a network in a file their values while it is built, by NnpNetworkPass.set_variable"
-                )
             target[...] = result
 
 

@@ -135,6 +135,8 @@ class Plan:
         #: arrays of leaves that the plan writes to, such as running statistics
         self.rewritten: list[SyncedArray] = []
         self.seeded: list[Node] = []
+        #: the gradients of leaves that the plan writes to or adds to, and the keys under which it does
+        self.leaf_grads: dict[SyncedArray, Key] = {}
         self.displaced = True
         owner = weakref.ref(self)
         self.kept = BufferLease(owner, True)
@@ -267,15 +269,41 @@ class Plan:
             node = entry.node
             if node is not None and node not in seen:
                 seen.add(node)
-                for hook in before:
-                    hook(node)
+                self._observe(before, node)
             self._run_entry(entry)
             if i not in finished:
                 continue
-            for hook in after:  # not before the gradients of inputs are added up
-                hook(finished[i])
+            self._observe(after, finished[i])  # not before the gradients of inputs are added up
             if finish is not None:
                 finish(finished[i])
+
+    def _observe(self, hooks: Sequence[NodeHook], node: Node) -> None:
+        """Call `hooks`, and bring what they write to values or gradients into the memory in which the plan reads it."""
+        if not hooks:
+            return
+        modified = sum([synced.modifications for synced, _ in self.leaves])
+        for hook in hooks:
+            hook(node)
+        if self.displaced:
+            self._adopt_written()
+        if modified != sum([synced.modifications for synced, _ in self.leaves]):
+            self.read_leaves()
+        for synced, key in self.leaf_grads.items():
+            if synced.pending_fill is not None:
+                synced.readwrite(key)
+
+    def _adopt_written(self) -> None:
+        """Let arrays that somebody has written to while the plan runs have its memory again, with what was written."""
+        for synced, key, array, keep, shared in self.attachments:
+            owner = None if synced.lease is None else synced.lease.owner()
+            if array is None or (owner is self and synced.pending_fill is None):
+                continue
+            values = synced.read(key)
+            synced.attach(key, array, self.lent if shared else self.kept if keep else self.held)
+            if values is not array:
+                ready(key[0])
+                array[...] = values
+        self.displaced = False
 
     def _run_entry(self, entry: Entry) -> None:
         if entry.space is not None:

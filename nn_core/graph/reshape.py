@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST, SyncedArray
-from nn_core.errors import ShapeError
+from nn_core.errors import GraphError, ShapeError
 from nn_core.graph.call import ResolvedCall, resolved_call
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.lengths import ShapeOf, present_settings, present_shape
@@ -248,6 +248,32 @@ def _set_up_by_values(
             change_shape(storage.made_grad, storage.data.shape)
 
 
+class OtherShape(GraphError):
+    """A function whose shapes follow from values has found other ones than those for which a plan was compiled."""
+
+    def __init__(self, node: Node, shapes: Sequence[Shape]) -> None:
+        super().__init__(
+            f"{node.spec.api}: outputs must keep the shapes {[storage.data.shape for storage in node.storages]} that the "
+            f"forward pass has found, got {shapes}\n  hint: call forward() again after an input was written to"
+        )
+        self.node = node
+        self.shapes = shapes
+
+
+def adopt_found(found: OtherShape) -> None:
+    """Give the outputs of a function the shapes that it has found; those that follow from them are inferred next."""
+    for storage, shape in zip(found.node.storages, found.shapes, strict=False):
+        if storage.data.shape == shape:
+            continue
+        change_shape(storage.data, shape)
+        storage.data.synced.clear()
+        storage.data.synced.expect()
+        if storage.made_grad is not None and storage.made_grad.shape != shape:
+            change_shape(storage.made_grad, shape)
+    invalidate()
+    RESHAPED.advance()
+
+
 def _carry_out(changes: Sequence[_Change]) -> None:
     for node, setup, view in changes:
         before = node.setup.output_shapes
@@ -339,4 +365,13 @@ def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
         array.rest_on(source.synced, shape)
 
 
-__all__ = ["change_leaf_shape", "fit", "has_other_lengths", "infer_for_reader", "note_shapes", "order_for_reader"]
+__all__ = [
+    "OtherShape",
+    "adopt_found",
+    "change_leaf_shape",
+    "fit",
+    "has_other_lengths",
+    "infer_for_reader",
+    "note_shapes",
+    "order_for_reader",
+]

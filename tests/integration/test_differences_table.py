@@ -4,6 +4,8 @@ import pytest
 
 from tests.integration.named_tests import ROOT, require_test
 
+FACTS = "tests/integration/test_nnabla_behaviour.py"
+BY_VALUE = "tests/unit/graph/test_shapes_from_values.py"
 SWITCHES = "tests/integration/test_switches.py"
 HERE = "tests/integration/test_differences.py"
 INTERFACE = "tests/unit/graph/test_function_interface.py"
@@ -62,9 +64,13 @@ TESTS = {
     "`backward()` after `forward(clear_buffer=True)`": f"{HERE}::test_backward_needs_what_inference_cleared",
     "reading the value or the gradient": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "`.shape` behind a leaf": f"{READ}::test_readers",
+    "shapes that follow from values": f"{BY_VALUE}::test_the_mask_is_computed_by_the_forward_pass",
     "reading a value that was computed": f"{READ}::test_values_of_another_shape_are_refused_until_they_are_computed",
     "`backward()` without": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "a variable unlinked from": "tests/unit/graph/test_uncomputed.py::test_an_unlinked_variable_is_computed_with_the_graph",
+    "`outputs=` with the data": f"{FACTS}::test_a_sum_in_the_memory_of_an_operand",
+    "`zeroing` of a part": f"{FACTS}::test_a_part_of_zeros_is_zeroing",
+    "`arguments` of `x[1:3]`": f"{FACTS}::test_an_index_has_the_arguments_of_the_same_slice",
     "`F.sink` of a leaf": "tests/unit/graph/test_uncomputed.py::test_a_sink_adds_to_the_gradient_of_a_leaf",
     "a Variable that was not computed": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "the truth value": f"{HERE}::test_comparisons_are_no_truth_values",

@@ -1,0 +1,89 @@
+"""What hooks write to values and gradients while a pass runs: read by the functions after it, as in NNabla."""
+
+import numpy as np
+import pytest
+
+import nn_core as nn
+import nn_core.functions as F
+
+
+def passed(**hooks):
+    """The value of 3 exp(sin(x)) and the gradient of x, each in the first and in the second pass."""
+    x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
+    z = F.exp(F.sin(x)) * 3
+    found = []
+    for _ in range(2):
+        x.grad.zero()
+        z.forward(function_pre_hook=hooks.get("before"), function_post_hook=hooks.get("after"))
+        z.backward(function_pre_hook=hooks.get("before_gradient"), function_post_hook=hooks.get("after_gradient"))
+        found.append((z.d.copy(), x.g.copy()))
+    return found
+
+
+def at_exp(write):
+    return lambda function: write(function) if function.name == "Exp" else None
+
+
+def assign(array, value):
+    array.data = value
+
+
+def change(array, value):
+    array.data[...] = value
+
+
+def fill(array, value):
+    array.fill(value)
+
+
+@pytest.mark.parametrize("write", [assign, change, fill])
+def test_values_that_a_hook_writes(write):
+    x = np.array([1.0, 2.0])
+    plain = 3 * np.exp(np.sin(x))
+    cases = [
+        ("before", lambda f: write(f.inputs[0].data, 5), 3 * np.exp([5, 5])),
+        ("before", lambda f: write(f.outputs[0].data, 5), plain),  # is overwritten
+        ("after", lambda f: write(f.outputs[0].data, 7), np.array([21.0, 21.0])),
+        ("after", lambda f: write(f.inputs[0].data, 7), plain),
+    ]
+    for moment, hook, value in cases:
+        slope = np.cos(x)
+        for z, dx in passed(**{moment: at_exp(hook)}):
+            np.testing.assert_allclose(z, value, rtol=1e-5)
+            np.testing.assert_allclose(dx, value * slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("write", [assign, change, fill])
+def test_gradients_that_a_hook_writes(write):
+    x = np.array([1.0, 2.0])
+    exact = np.exp(np.sin(x)) * np.cos(x)
+    for _, dx in passed(before_gradient=at_exp(lambda f: write(f.outputs[0].grad, 5))):
+        np.testing.assert_allclose(dx, 5 * exact, rtol=1e-5)
+    for _, dx in passed(before_gradient=at_exp(lambda f: write(f.inputs[0].grad, 9))):  # is overwritten
+        np.testing.assert_allclose(dx, 3 * exact, rtol=1e-5)
+    for _, dx in passed(after_gradient=at_exp(lambda f: write(f.inputs[0].grad, 9))):
+        np.testing.assert_allclose(dx, 9 * np.cos(x), rtol=1e-5)
+
+
+def test_hooks_that_zero_what_a_function_is_about_to_write():
+    seen = []
+    plain = passed()
+    hooked = passed(
+        before=lambda f: f.outputs[0].data.zero(),
+        after=lambda f: seen.append((f.name, float(f.outputs[0].d.sum()))),
+        before_gradient=lambda f: f.inputs[0].grad.zero(),
+        after_gradient=lambda f: seen.append((f.name, float(f.inputs[0].g.sum()))),
+    )
+    np.testing.assert_array_equal(hooked, plain)
+    assert [name for name, _ in seen[:6]] == ["Sin", "Exp", "MulScalar", "MulScalar", "Exp", "Sin"]
+    assert all(total for _, total in seen)
+
+
+def test_a_hook_may_write_to_a_leaf_of_the_graph():
+    x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
+    y = F.exp(x * 1)
+    for value in (np.array([3, 4]), np.array([5.0, 6.0])):
+        y.forward(function_pre_hook=lambda f, value=value: f.name == "MulScalar" and assign(x.data, value))
+        np.testing.assert_allclose(y.d, np.exp(value), rtol=1e-5)
+        y.forward(function_pre_hook=lambda f: x.data.fill(2))
+        np.testing.assert_allclose(y.d, np.exp([2, 2]), rtol=1e-5)
