@@ -17,7 +17,7 @@ from nn_core.graph.node import RESHAPED, Node, Value, forward_order
 from nn_core.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.graph.plans import refuse_turn
 from nn_core.graph.python_function import PythonForward
-from nn_core.graph.reshape import OtherShape, adopt_found, fit, note_shapes
+from nn_core.graph.reshape import OtherShapeError, adopt_found, fit, note_shapes
 from nn_core.graph.run import adopt_shape
 from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.shared_layers import warn_of_shared_layers
@@ -83,7 +83,7 @@ def _run_dynamic(plan: ForwardPlan, roots: Sequence[Value], hooks: tuple[list[No
         try:
             plan.run(hooks)
             return
-        except OtherShape as found:
+        except OtherShapeError as found:
             for array, values in before:
                 array.copy_from(values)
             adopt_found(found)
@@ -410,7 +410,7 @@ class _FixedShape:
     def __call__(self, *arrays: Array) -> None:
         results: Any = self._runner(*arrays[: self._n_inputs])
         if any(result.shape != target.shape for target, result in zip(arrays[self._n_inputs :], results, strict=False)):
-            raise OtherShape(self._node, [tuple(result.shape) for result in results])
+            raise OtherShapeError(self._node, [tuple(result.shape) for result in results])
         for target, result in zip(arrays[self._n_inputs :], results, strict=False):
             target[...] = result
 

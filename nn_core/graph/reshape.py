@@ -248,7 +248,7 @@ def _set_up_by_values(
             change_shape(storage.made_grad, storage.data.shape)
 
 
-class OtherShape(GraphError):
+class OtherShapeError(GraphError):
     """A function whose shapes follow from values has found other ones than those for which a plan was compiled."""
 
     def __init__(self, node: Node, shapes: Sequence[Shape]) -> None:
@@ -260,7 +260,7 @@ class OtherShape(GraphError):
         self.shapes = shapes
 
 
-def adopt_found(found: OtherShape) -> None:
+def adopt_found(found: OtherShapeError) -> None:
     """Give the outputs of a function the shapes that it has found; those that follow from them are inferred next."""
     for storage, shape in zip(found.node.storages, found.shapes, strict=False):
         if storage.data.shape == shape:
@@ -366,7 +366,7 @@ def _share(array: NdArray, source: NdArray, shape: Shape) -> None:
 
 
 __all__ = [
-    "OtherShape",
+    "OtherShapeError",
     "adopt_found",
     "change_leaf_shape",
     "fit",
