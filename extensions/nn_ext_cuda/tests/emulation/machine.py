@@ -210,9 +210,8 @@ def _argument(value):
 
 def compile_source(source, name):
     """The function called `name` of a CUDA source."""
-    options = ["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", f"-I{HEADER.parent}", *_sanitizing()]
-    parts = source, HEADER.read_text(), Path(__file__).read_text(), *options
-    digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:24]
+    options = ["-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", *_sanitizing()]
+    digest = _digest(source, HEADER.read_text(), Path(__file__).read_text(), *options)
     FOLDER.mkdir(exist_ok=True)
     compiled, path = FOLDER / f"{digest}.so", FOLDER / f"{digest}.cpp"
     if not compiled.exists():
@@ -221,10 +220,30 @@ def compile_source(source, name):
         own.write_text(text)
         own.replace(path)
         target = FOLDER / f"{digest}.{os.getpid()}.{id(text)}.tmp"
-        done = _compiler(*options, str(path), "-o", str(target))
+        done = _compiler(*options, "-shared", f"-I{_compiled_header(options)}", str(path), "-o", str(target))
         assert done.returncode == 0, done.stderr + "\n" + text
         target.rename(compiled)
     return Function(ctypes.CDLL(str(compiled)), name, path)
+
+
+def _compiled_header(options):
+    """The folder of the header, compiled once with these options: it is most of the work for a small kernel."""
+    text = HEADER.read_text()
+    folder = FOLDER / f"header-{_digest(text, *options)}"
+    folder.mkdir(exist_ok=True)
+    header, compiled = folder / HEADER.name, folder / f"{HEADER.name}.gch"
+    if not compiled.exists():
+        own = folder / f"{os.getpid()}"
+        own.with_suffix(".hpp").write_text(text)
+        own.with_suffix(".hpp").replace(header)
+        done = _compiler(*options, "-x", "c++-header", str(header), "-o", str(own.with_suffix(".gch")))
+        assert done.returncode == 0, done.stderr
+        own.with_suffix(".gch").replace(compiled)
+    return folder
+
+
+def _digest(*parts):
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:24]
 
 
 def _compiler(*options, text=None):
