@@ -44,7 +44,6 @@ from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Shape
 
 if TYPE_CHECKING:
-
     from nn_core.function import Function
 
 _new: Final = object.__new__

@@ -24,9 +24,6 @@ from nn_core.messages.whole import fraction_hint, is_number, whole
 from nn_core.settings import are_shapes_strict
 from nn_core.typing import MAX_SIZE, Array, Shape
 
-if TYPE_CHECKING:
-    pass
-
 _new: Final = object.__new__
 
 #: Attributes of the engine, which completion does not offer.
