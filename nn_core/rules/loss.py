@@ -99,10 +99,10 @@ def class_mask(target: Shape, n_classes: int, axis: int) -> tuple[Shape, ...]:
 
 @gradient("SoftmaxCrossEntropy")
 def softmax_cross_entropy(F: Any, g: GradientCall) -> tuple[Any, None]:
-    """Softmax minus mask; the sum of the mask is 0 where the label is ignored."""
+    """Softmax minus mask; 0 where the label is ignored, where the sum of the mask is 0."""
     mask = F.class_mask(g.target, n_classes=g.x.shape[g.axis], axis=g.axis)
-    labelled = F.sum(mask, axes=(g.axis,), keep_dims=True)
-    return g.grad * (F.softmax(g.x, axis=g.axis) * labelled - mask), None
+    labelled = F.broadcast(F.sum(mask, axes=(g.axis,), keep_dims=True), shape=tuple(g.x.shape))
+    return chosen(F, labelled, g.grad * (F.softmax(g.x, axis=g.axis) - mask)), None
 
 
 @gradient("CategoricalCrossEntropy")

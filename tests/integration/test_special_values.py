@@ -112,6 +112,14 @@ def test_categorical_cross_entropy_passes_nan_to_the_label_alone() -> None:
     np.testing.assert_array_equal(dx, [[NAN, 0.0, 0.0], [NAN, 0.0, 0.0]])
 
 
+def test_softmax_cross_entropy_passes_nothing_where_the_label_is_ignored() -> None:
+    x = leaf([[1, 2], [INF, 2], [NAN, 2], [1, 2]])
+    y = F.softmax_cross_entropy(x, nn.Variable.from_numpy_array([[0], [-1], [-1], [-1]]))
+    (dx,) = gradients(y, [[1], [1], [1], [NAN]], x)
+    assert (dx[0] != 0).all()
+    assert (dx[1:] == 0).all()
+
+
 def test_windows_of_minus_infinity_pass_their_gradient_on() -> None:
     for shape in ((1, 1, 4, 4), (1, 20, 4, 4)):
         x = leaf(np.full(shape, -INF))
