@@ -39,7 +39,7 @@ from .reliability import record, report_option
 SUBNORMAL: Final[Mapping[str, float]] = {"float16": 2e-6, "bfloat16": 1e-39, "float32": 1e-40, "float64": 1e-310}
 SPECIALS: Final[Mapping[str, float]] = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "-0.0": -0.0, "subnormal": 0.0}
 #: Functions, and topics, that multiply what takes no part, such as padding, by 0, or leave it out, as they like: there NaN and
-#: infinity may reach more than what depends on them, and become each other. In a chain, infinities may then become zero.
+#: infinity may reach more than what depends on them, and become each other.
 SPREADING: Final = frozenset(
     {"convolution", "attention", "image", "normalization", "CumProd"}
     | {"BinaryConnectConvolution", "BinaryWeightConvolution", "INQConvolution"}
@@ -308,9 +308,14 @@ class Standard:
         if not (name.startswith("output") and _has_signs(self._planted.spec)):
             wrong &= (one != 0) | (other != 0)
         if wrong.any() and SPREADING & {self._planted.spec.topic, self._planted.spec.name}:
-            ambiguous = self._planted.chained and self._planted.special in ("inf", "-inf")
-            wrong &= (np.isfinite(one) != np.isfinite(other)) & self._depending(name) & (not ambiguous)
+            lost = np.isfinite(one) & ~np.isfinite(other)
+            wrong &= np.zeros_like(wrong) if self._may_end(name) else lost & self._depending(name)
         return _first(wrong, one, other)
+
+    def _may_end(self, name: str) -> bool:
+        """Whether a ReLU behind the function makes 0 of what is or is not NaN: of infinities, and of all gradients."""
+        rectified = self._planted.chained or self._planted.spec.name.startswith("Fused")
+        return rectified and (self._planted.special != "nan" or not name.startswith("output"))
 
     def _depending(self, name: str) -> Numbers:
         """Tell where a result changes with the number in the place, if it is an ordinary one, by more than rounding."""
