@@ -155,7 +155,7 @@ class Graph:
         """The results; then the gradients of the inputs for each floating output, of the first one if it clears."""
         found = {f"output {n}": np.array(result.data.get_data("r")) for n, result in enumerate(self.results)}
         for number, result in enumerate(self.results if self.differentiable else []):
-            if result.need_grad and not (clear and number):
+            if result.need_grad and result.dtype.kind not in "iub" and not (clear and number):
                 found |= self._backward(number, result, clear)
         return found
 

@@ -208,8 +208,9 @@ class GradientCompiler:
         n_visible = len(node.storages) - sum(entry.aux for entry in node.spec.outputs)
         for storage, dtype in list(zip(node.storages, kernel.output_dtypes, strict=True))[:n_visible]:
             target = self._targets.get(storage)
-            if target is None or target.buffer is None:
-                # a kernel takes a gradient for each visible output, also for one that nobody reads
+            if target is None or target.buffer is None or not _is_floating(dtype):
+                # a kernel takes a gradient for each visible output, also for one that nobody reads, and for indices, where
+                # what arrives ends: it may be NaN, which no index is
                 zeros = kernel.space.empty(storage.data.shape, dtype)
                 zeros[...] = 0
                 grads.append(Buffer(storage.data.shape, dtype, kernel.space, zeros))

@@ -9,6 +9,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
+from nn_core.settings import OPTIMIZATIONS, without
 
 NAN, INF = np.nan, np.inf
 
@@ -118,6 +119,15 @@ def test_softmax_cross_entropy_passes_nothing_where_the_label_is_ignored() -> No
     (dx,) = gradients(y, [[1], [1], [1], [NAN]], x)
     assert (dx[0] != 0).all()
     assert (dx[1:] == 0).all()
+
+
+@pytest.mark.parametrize("optimizations", [(), OPTIMIZATIONS])
+def test_a_gradient_that_is_nan_ends_at_indices(optimizations: tuple[str, ...]) -> None:
+    x = leaf([[1, 2], [3, 0]])
+    with without(*optimizations):
+        y = F.mul_scalar(F.max(x, axis=0, only_index=True), 2.0)
+        (dx,) = gradients(y, [NAN, 1], x)
+    assert_same(dx, [[0, 0], [0, 0]])
 
 
 def test_windows_of_minus_infinity_pass_their_gradient_on() -> None:
