@@ -44,18 +44,49 @@ def drawn(rng: np.random.Generator) -> Drawn:
     return Drawn(F.convolution, ((batch, inputs, *size), (filters, inputs // group, *kernel), (filters,)), arguments)
 
 
-#: How x comes about: as a leaf, by an element-wise function, in another layout.
+def long_kernel(rng: np.random.Generator) -> Drawn:
+    """One axis, kernels up to 401 or gaps up to 32, in networks for sound."""
+    dilation = int(rng.choice([1, 1, 4, 32]))
+    kernel = int(rng.choice([15, 31, 128, 401])) if dilation == 1 else int(rng.integers(2, 8))
+    channels, filters, stride = int(rng.choice([1, 8, 16])), int(rng.choice([1, 4, 16])), int(rng.choice([1, 1, 2, 10]))
+    reach = (kernel - 1) * dilation
+    arguments = {"pad": (int(rng.choice([0, reach // 2, reach])),), "stride": (stride,), "dilation": (dilation,)}
+    return Drawn(F.convolution, ((2, channels, reach + 40), (filters, channels, kernel), (filters,)), arguments)
+
+
+def depthwise(rng: np.random.Generator) -> Drawn:
+    """A kernel for each channel, up to 31 x 31."""
+    channels, kernel, multiplier = int(rng.choice([3, 8, 20])), int(rng.choice([3, 7, 15, 31])), int(rng.choice([1, 1, 2]))
+    arguments = {"pad": (kernel // 2,) * 2, "stride": (int(rng.choice([1, 1, 2])),) * 2, "group": channels}
+    shapes = (2, channels, 33, 32), (channels * multiplier, 1, kernel, kernel), (channels * multiplier,)
+    return Drawn(F.convolution, shapes, arguments)
+
+
+def patches(rng: np.random.Generator) -> Drawn:
+    """Kernels that do not overlap, as in transformers of images."""
+    size, channels, filters = int(rng.choice([2, 4, 8, 16])), int(rng.choice([1, 3, 4])), int(rng.choice([7, 32, 192]))
+    shapes = (2, channels, 3 * size + int(rng.integers(0, size)), 2 * size), (filters, channels, size, size), (filters,)
+    return Drawn(F.convolution, shapes, {"stride": (size, size)})
+
+
+#: What random convolutions are drawn from.
+FAMILIES: list[Callable[[np.random.Generator], Drawn]] = [drawn, drawn, long_kernel, depthwise, patches]
+
+#: How x comes about: as a leaf, by an element-wise function, in another layout or with its axes moved.
 SOURCES: list[Callable[[Any], Any]] = [
     lambda x: x,
     F.tanh,
     lambda x: F.average_pooling(x, (1,) * (x.ndim - 2), ignore_border=False) if 3 < x.ndim < 6 else F.tanh(x),
+    lambda x: F.pad(x, (0, 1)),
+    lambda x: F.transpose(F.transpose(x, (1, 0, *range(2, x.ndim))), (1, 0, *range(2, x.ndim))),
+    lambda x: F.reshape(F.reshape(x, (-1,)), x.shape),
 ]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_convolutions(seed: int, two_threads: None, assert_alike: Callable[..., None]) -> None:
     rng = np.random.default_rng(seed)
-    function, shapes, arguments = drawn(rng)
+    function, shapes, arguments = FAMILIES[seed % len(FAMILIES)](rng)
     source = SOURCES[seed % len(SOURCES)]
     arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
     assert_alike(lambda x, w, b: function(source(x), w, b, **arguments), *arrays, tolerance=5e-5)
@@ -76,13 +107,13 @@ import nn_core as nn
 from nn_core.ext_utils import get_extension_context
 
 sys.path.insert(0, sys.argv[1])
-from test_unfolded import SOURCES, drawn
+from test_unfolded import FAMILIES, SOURCES
 
 rng = np.random.default_rng(1)
 with nn.context_scope(get_extension_context("cpu", type_config=sys.argv[2])):
     for number in range(int(sys.argv[3])):
-        function, shapes, arguments = drawn(rng)
-        x, *others = (nn.Variable.from_numpy_array(np.ones(shape), need_grad=True) for shape in shapes)
+        function, shapes, arguments = FAMILIES[number % len(FAMILIES)](rng)
+        x, *others = (nn.Variable.from_numpy_array(np.ones(shape, np.float32), need_grad=True) for shape in shapes)
         y = function(SOURCES[number % len(SOURCES)](x), *others, **arguments)
         y.forward()
         y.backward()
@@ -94,7 +125,7 @@ assert str(nn.fallback_report()).startswith("every function")
 @pytest.mark.parametrize("dtype", ["float", "bfloat16"])
 @pytest.mark.skipif(not _native.has_onednn(), reason="reads what oneDNN writes about its primitives")
 def test_no_convolution_runs_on_loops_for_tests_or_moves_the_stack(dtype: str) -> None:
-    command = [sys.executable, "-c", SCAN, str(Path(__file__).parent), dtype, "150"]
+    command = [sys.executable, "-c", SCAN, str(Path(__file__).parent), dtype, "1000"]
     environment = {**os.environ, "ONEDNN_VERBOSE": "1"}
     text = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     rows = [line.split(",") for line in text.splitlines() if line.startswith("onednn_verbose,exec")]
