@@ -14,7 +14,7 @@ from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward
 from nn_core.graph.hooks import Hook
-from nn_core.graph.lengths import move_origin
+from nn_core.graph.lengths import move_origin, size_of
 from nn_core.graph.modes import RECOMPUTE
 from nn_core.graph.node import (
     RESHAPED,
@@ -207,8 +207,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     @property
     def size(self) -> int:
         """Number of elements."""
-        size: int = math.prod(self.shape)
-        return size
+        return size_of(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -271,8 +270,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
-        size: int = math.prod(self.shape[max(axis, 0) :])
-        return size
+        return size_of(self.shape[max(axis, 0) :])
 
     def apply(self, **kwargs: Any) -> "Variable":
         """Set the given properties and return the variable itself.

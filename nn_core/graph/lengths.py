@@ -32,14 +32,19 @@ class Origin:
     """
 
     __slots__ = ("__weakref__", "value")
+    value: Any
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+
+class _Reference(weakref.ref[Origin]):
+    """A reference to an origin that knows the identity of its variable."""
+
+    __slots__ = ("key",)
+    key: int
 
 
 #: The origins that are in use, by the identity of their variables. No dictionary of `weakref`, whose truth takes a call: most
 #: calls of functions find none here, and so look for no length among their settings.
-_ORIGINS: Final[dict[int, "weakref.ref[Origin]"]] = {}
+_ORIGINS: Final[dict[int, _Reference]] = {}
 
 
 def origin_of(value: Any) -> Origin:
@@ -47,17 +52,20 @@ def origin_of(value: Any) -> Origin:
     reference = _ORIGINS.get(id(value))
     origin = None if reference is None else reference()
     if origin is None:
-        origin = Origin(value)
+        origin = _new_origin(Origin)
+        origin.value = value
         _enter(id(value), origin)
     return origin
 
 
 def _enter(key: int, origin: Origin) -> None:
-    def drop(reference: "weakref.ref[Origin]") -> None:
-        if _ORIGINS.get(key) is reference:  # else another variable has got the identity
-            del _ORIGINS[key]
+    _ORIGINS[key] = reference = _Reference(origin, _drop)
+    reference.key = key
 
-    _ORIGINS[key] = weakref.ref(origin, drop)
+
+def _drop(reference: _Reference) -> None:
+    if _ORIGINS.get(reference.key) is reference:  # else another variable has got the identity
+        del _ORIGINS[reference.key]
 
 
 def move_origin(value: Any, other: Any) -> None:
@@ -114,6 +122,7 @@ class Ratio(_Derived, float):
         return float, (float(self),)
 
 
+_new_origin: Final[Callable[[type[Origin]], Origin]] = object.__new__
 #: The types of numbers that remember.
 KINDS: Final[frozenset[type]] = frozenset((Length, Ratio))
 _NUMBERS: Final[frozenset[type]] = frozenset((int, float, bool, Length, Ratio))
@@ -178,7 +187,13 @@ def whole(number: float) -> int:
     return int(number)
 
 
+def product(*numbers: int) -> int:
+    """Return the product of all numbers."""
+    return math.prod(numbers)
+
+
 _ROUND: Final = _exactly(round)
+_PRODUCT: Final = _exactly(product)
 _WHOLE: Final = _exactly(whole)
 #: The operators that keep where a number comes from. Comparisons do not: a branch of a program is taken once.
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -212,12 +227,18 @@ _give_operators()
 def lengths_of(value: Any, shape: Shape) -> Shape:
     """The lengths of the axes of a variable of shape `shape`, which remember that they were read from it."""
     origin = origin_of(value)
-    lengths = []
-    for axis, number in enumerate(shape):
-        length = Length(number)
+    lengths = tuple(map(Length, shape))
+    axis = 0
+    for length in lengths:
         length.origin, length.axis = origin, axis
-        lengths.append(length)
-    return tuple(lengths)
+        axis += 1  # noqa: SIM113  # `enumerate` would take a tuple and a name more for each axis, in each reading of a shape
+    return lengths
+
+
+def size_of(shape: Shape) -> int:
+    """The number of elements of a shape, which remembers its lengths if they remember where they were read."""
+    size: int = _computed(_PRODUCT, *shape) if shape and type(shape[0]) is Length else math.prod(shape)
+    return size
 
 
 # Settings of functions ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Final
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import ConstantInitializer
-from nn_core.parametric_functions.initial import trained
+from nn_core.parametric_functions.initial import shape_for_parameters, trained
 from nn_core.parametric_functions.scope import Initializer, layer
 
 _QUARTERS: Final = ConstantInitializer(0.25)
@@ -38,6 +38,6 @@ def prelu(
         >>> PF.prelu(nn.Variable((8, 3, 16, 16)), shared=False).shape
         (8, 3, 16, 16)
     """
-    shape = () if shared else (inp.shape[base_axis],)
+    shape = () if shared else (shape_for_parameters(inp)[base_axis],)
     slope_init = _QUARTERS if slope_init is None else slope_init
     return F.prelu(inp, trained("slope", shape, slope_init, fix_parameters), base_axis)

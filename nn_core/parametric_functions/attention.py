@@ -9,7 +9,7 @@ from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
 from nn_core.parametric_functions.affine import affine
-from nn_core.parametric_functions.initial import ZEROS, glorot, trained
+from nn_core.parametric_functions.initial import ZEROS, glorot, shape_for_parameters, trained
 from nn_core.parametric_functions.normalization import layer_normalization
 from nn_core.parametric_functions.scope import Initializer, layer
 
@@ -77,7 +77,7 @@ def multi_head_attention(
         >>> y.shape, weights.shape
         ((5, 2, 24), (8, 5, 5))
     """
-    q_dim, k_dim, v_dim = query.shape[2], key.shape[2], value.shape[2]
+    q_dim, k_dim, v_dim = (shape_for_parameters(operand)[2] for operand in (query, key, value))
     k_embed_dim = q_dim if k_embed_dim is None else k_embed_dim
     v_embed_dim = v_dim if v_embed_dim is None else v_embed_dim
     out_dim = v_embed_dim if out_dim is None else out_dim

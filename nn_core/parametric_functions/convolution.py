@@ -8,7 +8,7 @@ import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.parametric_functions.initial import Applied, bias, counted, glorot, trained
+from nn_core.parametric_functions.initial import Applied, bias, counted, glorot, shape_for_parameters, trained
 from nn_core.parametric_functions.scope import Initializer, layer
 from nn_core.typing import Shape
 
@@ -197,7 +197,7 @@ def depthwise_convolution(
         (8, 6, 16, 16)
     """
     kernel = kernel_lengths(inp, kernel, base_axis)
-    channels = inp.shape[base_axis]
+    channels = shape_for_parameters(inp)[base_axis]
     outmaps = channels * multiplier
     w_init = glorot(channels, outmaps, kernel, rng) if w_init is None else w_init
     w = trained("W", (outmaps, *kernel), w_init, fix_parameters)
@@ -240,7 +240,7 @@ def depthwise_deconvolution(
         (8, 3, 32, 32)
     """
     kernel = kernel_lengths(inp, kernel, base_axis)
-    channels = inp.shape[base_axis]
+    channels = shape_for_parameters(inp)[base_axis]
     w_init = glorot(channels, channels, kernel, rng) if w_init is None else w_init
     w = trained("W", (channels, *kernel), w_init, fix_parameters)
     b = bias((channels // divisor,), b_init, fix_parameters, with_bias)
@@ -249,7 +249,7 @@ def depthwise_deconvolution(
 
 def channels_of(inp: Operand, base_axis: int, channel_last: bool = False) -> int:
     """Number of channels of an input of a convolution."""
-    return inp.shape[-1] if channel_last else inp.shape[base_axis]
+    return shape_for_parameters(inp)[-1 if channel_last else base_axis]
 
 
 def kernel_lengths(inp: Operand, kernel: int | Sequence[int], base_axis: int) -> Sequence[int]:

@@ -72,9 +72,14 @@ def counted(name: str, value: Any, layer: str = "affine") -> int:
     return number
 
 
+def shape_for_parameters(inp: Variable | NdArray) -> Shape:
+    """The shape of an input in plain numbers, for parameters, which follow no other shape."""
+    return inp.plain_shape if isinstance(inp, Variable) else inp.shape
+
+
 def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
     """Number of input features and shape of the output features of an affine layer."""
-    shape = inp.shape[base_axis:]
+    shape = shape_for_parameters(inp)[base_axis:]
     n_features = shape[0] if len(shape) == 1 else prod(shape)
     if type(n_outmaps) is int and n_outmaps > 0:  # before isinstance, which takes ten times as long for an abstract class
         return n_features, (n_outmaps,)

@@ -7,7 +7,7 @@ import nn_core.functions as F
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
-from nn_core.parametric_functions.initial import ONES, ZEROS, trained
+from nn_core.parametric_functions.initial import ONES, ZEROS, shape_for_parameters, trained
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -276,7 +276,7 @@ def mean_subtraction(
         >>> PF.mean_subtraction(nn.Variable((8, 3, 16, 16))).shape
         (8, 3, 16, 16)
     """
-    mean = get_parameter_or_create("mean", inp.shape[base_axis:], ZEROS, False)
+    mean = get_parameter_or_create("mean", shape_for_parameters(inp)[base_axis:], ZEROS, False)
     t = get_parameter_or_create("t", (1,), ZEROS, False)
     return F.mean_subtraction(inp, mean, t, base_axis, update_running_mean)
 
@@ -333,7 +333,7 @@ def layer_normalization(
         >>> PF.layer_normalization(nn.Variable((8, 20))).shape
         (8, 20)
     """
-    shape = list(inp.shape)
+    shape = list(shape_for_parameters(inp))
     for axis in checked_axes("layer_normalization", "batch_axis", inp, batch_axis):
         shape[axis] = 1
     beta, gamma = _shift_and_scale(tuple(shape), fix_parameters, param_init, no_scale, no_bias)
@@ -501,9 +501,10 @@ def _moving(shape: Shape, param_init: Mapping[str, Initializer] | None) -> tuple
 
 def _kept_axes(function: str, inp: Operand, axes: int | Sequence[int]) -> Shape:
     """The shape of `inp` with 1 for all axes but `axes`."""
-    shape = [1] * inp.ndim
+    lengths = shape_for_parameters(inp)
+    shape = [1] * len(lengths)
     for axis in checked_axes(function, "axes", inp, axes):
-        shape[axis] = inp.shape[axis]
+        shape[axis] = lengths[axis]
     return tuple(shape)
 
 

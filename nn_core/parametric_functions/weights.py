@@ -5,7 +5,7 @@ from typing import Any
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
 from nn_core.initializer import NormalInitializer, WeightNormalizationScaleInitializer
-from nn_core.parametric_functions.initial import trained
+from nn_core.parametric_functions.initial import shape_for_parameters, trained
 from nn_core.parametric_functions.normalization import checked_axes
 from nn_core.parametric_functions.scope import Initializer, get_parameter_or_create, layer
 
@@ -39,7 +39,7 @@ def weight_normalization(
     """
     (axis,) = checked_axes("weight_normalization", "dim", w, dim)
     g_init = WeightNormalizationScaleInitializer(w, axis, eps) if g_init is None else g_init
-    return F.weight_normalization(w, trained("g", (w.shape[axis],), g_init, fix_parameters), axis, eps)
+    return F.weight_normalization(w, trained("g", (shape_for_parameters(w)[axis],), g_init, fix_parameters), axis, eps)
 
 
 @layer(
@@ -78,6 +78,6 @@ def spectral_norm(
     """
     (axis,) = checked_axes("spectral_norm", "dim", w, dim)
     u_init = NormalInitializer() if u_init is None else u_init
-    u: Any = get_parameter_or_create("u", (w.shape[axis],), u_init, False)
+    u: Any = get_parameter_or_create("u", (shape_for_parameters(w)[axis],), u_init, False)
     normalized: Any = F.spectral_norm(w, u, axis, itr, eps, test)
     return normalized

@@ -27,6 +27,7 @@ FOLLOWED = {
     "tile": lambda x: F.tile(F.sum(x, axis=0, keepdims=True), (x.shape[0], 1)),
     "slice": lambda x: F.concatenate(x, x + 1, axis=0)[: x.shape[0]],
     "power": lambda x: x * x.shape[0] ** -0.5,
+    "size": lambda x: F.sum(x * x) / x.size + x / x.size_from_axis(1) + F.reshape(x, (x.size,))[0],
     "square": lambda x: x / x.shape[0] ** 2,
     "numbers in order": lambda x: x * F.reshape(F.arange(0, x.shape[0]), (-1, 1)),
     "halves, rounded up": lambda x: F.concatenate(x, x + 1, axis=0)[: -(-x.shape[0] // 2) + x.shape[0] // 2],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -126,6 +128,8 @@ class Lengths:
         is_whole = all(value.dtype == _INT for value in values)
         if not is_whole:
             values = [value.cast(_REAL) for value in values]
+        if name == "product":
+            return functools.reduce(operator.mul, values)
         if name in _ALIKE:
             return self._graph.op(_ALIKE[name], *values)
         return self._rounded(name, values[0], is_whole) if len(values) == 1 else self._divided(name, values, is_whole)
