@@ -40,6 +40,7 @@ from nn_core.errors import PluginError as PluginError
 from nn_core.errors import ShapeError as ShapeError
 from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
+from nn_core.files import budget as budget
 from nn_core.files import open_to_read as open_to_read
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
@@ -135,6 +136,7 @@ __all__ = [
     "ViewerInfo",
     "WordInfo",
     "atomic_writer",
+    "budget",
     "contents_of",
     "crc32",
     "dtype_of",

@@ -44,9 +44,6 @@ Entries: TypeAlias = dict[str, Entry]
 #: Kinds of dtypes that files may hold: booleans, integers, floating-point numbers.
 NUMBERS: Final = "biuf"
 
-#: No codec that HDF5 or zip files use makes more bytes from one; what claims more is refused before memory is taken.
-MAX_EXPANSION: Final = 1100
-
 
 def checksum(name: str, entry: Entry) -> str:
     """Eight hexadecimal digits (CRC-32) of the name, dtype, shape, attributes and elements of an entry."""

@@ -23,8 +23,8 @@ import numpy as np
 
 from nn_core.arrays.synced import ALIGNMENT_BYTES, host_empty
 from nn_core.errors import FileFormatError
+from nn_core.files.budget import budget
 from nn_core.files.entries import (
-    MAX_EXPANSION,
     NUMBERS,
     Array,
     Entries,
@@ -34,7 +34,7 @@ from nn_core.files.entries import (
     require_numbers,
     verify,
 )
-from nn_core.files.hdf5_plain import MAX_DEPTH, PlainFile, UnfamiliarError
+from nn_core.files.hdf5_plain import PlainFile, UnfamiliarError
 from nn_core.files.memory import MemoryFile, contents_of, crc32
 from nn_core.files.trial import try_reading
 
@@ -241,8 +241,7 @@ def _datasets(store: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(item, h5py.Dataset):
             yield name, item
             continue
-        if name.count("/") >= MAX_DEPTH:
-            raise FileFormatError(f"groups must be at most {MAX_DEPTH} deep, got more")
+        budget().require("depth", name.count("/") + 1, "groups inside each other")
         waiting += [(f"{name}/{key}" if name else key, _member(name, item, key)) for key in sorted(item, reverse=True)]
 
 
@@ -266,7 +265,7 @@ def _values(name: str, dataset: Any, contents: bytes | None) -> Array:
         raise FileFormatError(f"dataset {name} must hold plain numbers, got none")
     stored = dataset.id.get_storage_size()
     is_encoded = dataset.id.get_create_plist().get_nfilters() > 0
-    if dataset.nbytes > stored * (MAX_EXPANSION if is_encoded else 1):
+    if dataset.nbytes > stored * (budget().expansion if is_encoded else 1):
         raise FileFormatError(f"dataset {name} of shape {dataset.shape} must be stored in full, got {stored} bytes")
     if contents is None or is_encoded or dataset.size == 0 or not _is_stored_plainly(dataset):
         return np.asarray(dataset[()])

@@ -12,13 +12,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from nn_core.files.budget import budget
 from nn_core.files.entries import Array
 
 _UNDEFINED: Final = 2**64 - 1
 #: II.A with 8-byte offsets and lengths, from the signature to the address of the file's end, then the root group's entry.
 _SUPERBLOCK: Final = struct.Struct("<8s 8B 2H I 4Q 2Q 2I 2Q")
-#: Deeper groups are refused: names of parameters have a few parts.
-MAX_DEPTH: Final = 200
 
 #: Messages of object headers (IV.A.2) that are read, and those that say nothing about the contents.
 _DATASPACE, _DATATYPE, _LAYOUT, _ATTRIBUTE, _CONTINUATION, _SYMBOL_TABLE = 0x1, 0x3, 0x8, 0xC, 0x10, 0x11
@@ -114,7 +113,7 @@ class PlainFile:
                     raise UnfamiliarError("no group at the root")
                 yield name, item, group
                 continue
-            if name.count("/") >= MAX_DEPTH:
+            if name.count("/") >= budget().depth:
                 raise UnfamiliarError("deep groups")
             inside = sorted(item.members.items(), reverse=True)
             waiting += [(f"{name}/{key}" if name else key, member, item) for key, member in inside]

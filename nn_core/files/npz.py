@@ -9,7 +9,8 @@ from typing import IO, Any, Final
 import numpy as np
 
 from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.files.entries import MAX_EXPANSION, Array, Entries, Entry, checksum, require_names, verify
+from nn_core.files.budget import budget
+from nn_core.files.entries import Array, Entries, Entry, checksum, require_names, verify
 from nn_core.files.npy import read_npy
 
 _TABLE: Final = "__attributes__"
@@ -65,7 +66,7 @@ def _with_table(arrays: Mapping[str, Array], table: Any) -> Entries:
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
     with archive.open(info) as member:
-        values = read_npy(member, info.filename, min(info.file_size, MAX_EXPANSION * info.compress_size))
+        values = read_npy(member, info.filename, min(info.file_size, budget().expansion * info.compress_size))
         if member.read(1):  # reading to the end also compares the CRC of the archive
             raise FileFormatError(f"array {info.filename} must be all that its member holds, got more bytes")
     return values

@@ -8,6 +8,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from nn_core.errors import FileFormatError, quoted
+from nn_core.files.budget import budget
 from nn_core.files.entries import Array, Entries, Entry, checksum, require_names, verify
 
 _DTYPES: Final = {
@@ -26,11 +27,6 @@ _DTYPES: Final = {
 }
 #: Floating dtypes that NumPy lacks are read as float32, which holds all of their numbers.
 _WIDENED: Final = {"BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
-#: Digits of the largest integer of 64 bits; arithmetic with longer ones takes as long as their writer wants.
-_MAX_DIGITS: Final = 19
-#: Longer headers are refused: a real one has about 100 bytes for each array.
-_HEADER_LIMIT_BYTES: Final = 100_000_000
-
 _METADATA: Final = "__metadata__"
 #: Two keys that only files of ours have, so that damage to one of them does not make a file pass for another writer's.
 _WRITER: Final = ("writer", "nn_core")
@@ -83,8 +79,9 @@ def read_safetensors(file: IO[bytes]) -> Entries:
 
 def _header(file: IO[bytes]) -> dict[str, Any]:
     length = int.from_bytes(file.read(8), "little")
-    if not 2 <= length <= _HEADER_LIMIT_BYTES:
-        raise FileFormatError(f"the header must have from 2 to {_HEADER_LIMIT_BYTES} bytes, got {length}")
+    if length < 2:
+        raise FileFormatError(f"the header must have at least 2 bytes, got {length}")
+    budget().require("text_bytes", length, "the header")
     header = json.loads(file.read(length), object_pairs_hook=_without_duplicates, parse_int=_integer)
     if not isinstance(header, dict):
         raise FileFormatError(f"the header must name arrays, got {type(header).__name__}")
@@ -103,8 +100,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits.lstrip("-")) > _MAX_DIGITS:
-        raise FileFormatError(f"an integer must have at most {_MAX_DIGITS} digits, got {len(digits)}")
+    budget().require("digits", len(digits.lstrip("-")), "digits of an integer")
     return int(digits)
 
 

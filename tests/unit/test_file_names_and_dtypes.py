@@ -81,7 +81,7 @@ def test_published_weights_in_narrow_dtypes(code, dtype, tmp_path):
 def test_integers_without_end(tmp_path):
     path = tmp_path / "a.safetensors"
     foreign(path, "F32", b"", [10**4000, 10**4000])
-    with pytest.raises(FileFormatError, match="an integer must have at most 19 digits, got 4001"):
+    with pytest.raises(FileFormatError, match=r"digits of an integer must stay within .*, digits 19, got 4001"):
         read_entries(path, ".safetensors")
     foreign(path, "I4", b"", [0])
     with pytest.raises(FileFormatError, match=r"must have one of the dtypes BOOL, .*F8_E5M2, got 'I4'"):

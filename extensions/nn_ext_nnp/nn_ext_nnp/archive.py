@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, Any, Final
 
-from nn_core.ext import FileFormatError, MemoryFile, contents_of, crc32
+from nn_core.ext import FileFormatError, MemoryFile, budget, contents_of, crc32
 
 VERSION_MEMBER: Final = "nnp_version.txt"
 VERSION: Final = b"0.1\n"
 #: Members that are read; the others are left alone.
 EXTENSIONS: Final = (".nntxt", ".prototxt", ".protobuf", ".h5", ".optimizer")
-#: An archive may grow by so much when it is read; texts of networks shrink to a twentieth.
-_GROWTH: Final = 200
 _ALWAYS_ALLOWED_BYTES: Final = 16 << 20
-_MEMBER_LIMIT: Final = 10_000
 #: The exceptions with which reading a damaged archive ends.
 _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)
 
@@ -107,8 +104,7 @@ def _difference(contents: memoryview, info: zipfile.ZipInfo, name: str) -> str |
 
 def _checked(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
     infos = archive.infolist()
-    if len(infos) > _MEMBER_LIMIT:
-        raise FileFormatError(f"{name}: the archive must have at most {_MEMBER_LIMIT} members, got {len(infos)}")
+    budget().require("members", len(infos), f"{name}: members of an archive")
     seen: set[str] = set()
     for info in infos:
         if info.filename in seen:
@@ -119,10 +115,8 @@ def _checked(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
             raise FileFormatError(f"{name}: members must not be encrypted, got {info.filename!r}")
     chosen = [i for i in infos if not i.is_dir() and PurePosixPath(i.filename).suffix.lower() in EXTENSIONS]
     total, packed = sum(i.file_size for i in chosen), sum(i.compress_size for i in chosen)
-    if total > _ALWAYS_ALLOWED_BYTES and total > _GROWTH * packed:
-        raise FileFormatError(
-            f"{name}: the archive must not grow more than {_GROWTH} times when it is read, got {packed} bytes for {total}"
-        )
+    if total > _ALWAYS_ALLOWED_BYTES:
+        budget().require("archive_growth", -(-total // max(packed, 1)), f"{name}: the growth of an archive that is read")
     return chosen
 
 

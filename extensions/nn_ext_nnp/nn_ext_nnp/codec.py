@@ -1,11 +1,12 @@
 """Texts and bytes of NNP messages, read strictly."""
 
+import re
 from typing import Any, Final
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from nn_core.ext import FileFormatError
+from nn_core.ext import FileFormatError, budget
 from nn_ext_nnp.places import line_at, position_of
 from nn_ext_nnp.schema import functions, message
 
@@ -19,6 +20,12 @@ def parse_text(data: bytes, file: str) -> Any:
     Raises:
         FileFormatError: when it is not UTF-8, or has a field that there is not; names the line.
     """
+    budget().require("text_bytes", len(data), f"{file}: the text")
+    # the parser takes 150 bytes of memory for each of them
+    blanks = re.search(rb"[ \t\r\f\v]{%d}" % (budget().blanks + 1), data)
+    if blanks is not None:
+        start = blanks.start()
+        budget().require("blanks", _blanks_from(data, start), f"{file}:{line_at(data, start)}: blanks in a row")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -33,6 +40,12 @@ def parse_text(data: bytes, file: str) -> Any:
     except (RecursionError, ValueError) as error:  # nesting without end; numbers that fit no type
         raise FileFormatError(f"{file}: the text must be that of an NNP network, got: {error}") from error
     return made
+
+
+def _blanks_from(data: bytes, start: int) -> int:
+    """How many blanks follow each other in a text."""
+    found = re.compile(rb"[^ \t\r\f\v]").search(data, start)
+    return (len(data) if found is None else found.start()) - start
 
 
 def parse_bytes(data: bytes, file: str) -> Any:

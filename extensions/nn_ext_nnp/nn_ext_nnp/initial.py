@@ -1,16 +1,13 @@
 """Initial values that networks of files ask for."""
 
 from math import prod, sqrt
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, FileFormatError
+from nn_core.ext import ArgumentError, FileFormatError, budget
 
 Array = np.ndarray[Any, Any]
-
-#: Networks with more values in one array come with their values; a text that asks for more is damaged.
-_LIMIT: Final = 1 << 29
 
 
 def initial_values(variable: Any, shape: tuple[int, ...], rng: np.random.Generator | None) -> Array:
@@ -20,8 +17,9 @@ def initial_values(variable: Any, shape: tuple[int, ...], rng: np.random.Generat
         FileFormatError: when its initializer is none of NNabla's.
     """
     kind, multiplier = variable.initializer.type, variable.initializer.multiplier
-    if prod(shape) > _LIMIT or min((0, *shape)) < 0:
-        raise FileFormatError(f"{variable.name!r} must have at most {_LIMIT} values to be initialized, got the shape {shape}")
+    if min((0, *shape)) < 0:
+        raise FileFormatError(f"{variable.name!r} must have a shape without negative lengths, got {shape}")
+    budget().require("drawn_values", prod(shape), f"values to be drawn for {variable.name!r}")
     if not kind:
         return np.zeros(shape, np.float32)
     generator = np.random.default_rng() if rng is None else rng

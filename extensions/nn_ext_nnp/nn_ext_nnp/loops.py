@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
-from nn_core.ext import FileFormatError
+from nn_core.ext import FileFormatError, budget
 from nn_ext_nnp.codec import LOOP_FUNCTIONS
 from nn_ext_nnp.places import place
 from nn_ext_nnp.schema import message
 
-_EXPANSION_LIMIT = 1_000_000
 #: Parts of loops that every step has, and those that are there once.
 _INSIDE: Final = ("RepeatStart", "RecurrentInput", "Delay")
 _OUTSIDE: Final = ("RepeatEnd", "RecurrentOutput")
@@ -64,8 +63,7 @@ class _Expansion:
         for steps in self._steps(loops):
             self._require_loops(function, steps)
             getattr(self, f"_{function.type}", self._plain)(made, function, steps)
-            if len(made.function) > _EXPANSION_LIMIT:
-                raise self._too_many()
+            self._require_budget(len(made.function))
 
     def _plain(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:
         copy = made.function.add()
@@ -159,13 +157,13 @@ class _Expansion:
         total = 1
         for count in counts:
             total *= count
-        if total > _EXPANSION_LIMIT:
-            raise self._too_many()
+        self._require_budget(total)
         return [dict(zip(loops, step, strict=True)) for step in product(*map(range, counts))]
 
-    def _too_many(self) -> FileFormatError:
-        where = f"{place(self.file, 'network', self.network.name)}: loops of network {self.network.name!r}"
-        return FileFormatError(f"{where} must give at most {_EXPANSION_LIMIT} functions, got more")
+    def _require_budget(self, n_functions: int) -> None:
+        if n_functions > budget().nodes:
+            where = place(self.file, "network", self.network.name)
+            budget().require("nodes", n_functions, f"{where}: functions of the loops of network {self.network.name!r}")
 
     def _count(self, loop: str) -> int:
         count = self.times.get(loop, 0)

@@ -165,7 +165,7 @@ def test_members_with_one_name_are_refused():
 def test_archives_that_grow_too_much_are_refused():
     bomb = archive(("a.nntxt", b" " * (64 << 20)), compression=zipfile.ZIP_DEFLATED)
     assert len(bomb.getvalue()) < 1 << 20
-    with pytest.raises(FileFormatError, match="must not grow more than 200 times"):
+    with pytest.raises(FileFormatError, match=r"growth of an archive .* archive_growth 200, got"):
         read_document(bomb, ".nnp")
 
 
@@ -259,7 +259,7 @@ def test_sizes_that_a_text_only_claims_take_no_memory(tmp_path):
     text += 'variable { name: "y" type: "Buffer" shape { dim: 1 } }'
     text += 'variable { name: "w" type: "Parameter" shape { dim: 100000000000 } MORE } }'
     (tmp_path / "a.nntxt").write_text(text.replace("MORE", 'initializer { type: "Normal" multiplier: 1 }'))
-    with pytest.raises(FileFormatError, match=r"'w' must have at most 536870912 values to be initialized, got the shape"):
+    with pytest.raises(FileFormatError, match=r"values to be drawn for 'w' must .*, drawn_values 536870912, got 100000000000"):
         load(tmp_path / "a.nntxt")
     (tmp_path / "b.nntxt").write_text(text.replace("MORE", ""))
     assert load(tmp_path / "b.nntxt").networks["n"].variables["w"].shape == (100000000000,)

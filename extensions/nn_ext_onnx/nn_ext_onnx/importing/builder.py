@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import NNCoreError
+from nn_core.ext import NNCoreError, budget
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, evaluate
 from nn_ext_onnx.importing.host import on_host
@@ -34,10 +34,12 @@ from nn_ext_onnx.importing.values import (
 RANDOM: Final = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
 )
-#: More nodes than this, loops written out, are refused.
-MAX_NODES: Final = 200_000
 #: How deep bodies of functions and of control flow may nest.
 MAX_DEPTH: Final = 64
+
+
+class TooLargeError(Exception):
+    """A model that has more nodes than the budget of readers, with loops and functions written out; how many so far."""
 
 
 class Scope(dict[str, Value]):
@@ -92,8 +94,8 @@ class Builder:
         """Build the nodes one after the other; problems are collected."""
         for proto in nodes:
             self.n_nodes += 1
-            if self.n_nodes > MAX_NODES:
-                raise UnsupportedError(f"more than {MAX_NODES} nodes")
+            if self.n_nodes > budget().nodes:
+                raise TooLargeError(self.n_nodes)
             inputs = [scope[name] if name else None for name in proto.input]
             if any(value is not None and value.dtype == _FAILED for value in inputs):
                 made: list[Value | None] = [Value(name, _FAILED, np.zeros(())) for name in proto.output]
@@ -119,14 +121,17 @@ class Builder:
             if value is not None:
                 inner[entry.name] = value
         self._enter()
-        self.initializers(graph, inner)
-        self.run(graph.node, inner)
-        self.depth -= 1
+        try:
+            self.initializers(graph, inner)
+            self.run(graph.node, inner)
+        finally:
+            self.depth -= 1
         return [inner[entry.name] for entry in graph.output]
 
     def _enter(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
+            self.depth -= 1
             raise UnsupportedError(f"bodies nested deeper than {MAX_DEPTH}")
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -134,6 +139,8 @@ class Builder:
     def _node(self, proto: onnx.NodeProto, inputs: list[Value | None], scope: Scope) -> list[Value | None]:
         try:
             return self._converted(proto, inputs, scope)
+        except TooLargeError:  # not a problem of this node: functions that call each other twice make 2**depth of them
+            raise
         except UnsupportedError as error:
             self._note(proto, str(error))
         except NNCoreError as error:
@@ -346,9 +353,11 @@ class Builder:
         absent = {name for name in body.input if name not in inner}
         outside, self.opsets = self.opsets, {**self.opsets, **{_normal(o.domain): o.version for o in body.opset_import}}
         self._enter()
-        self.run([_bound(node, given, absent) for node in body.node], inner)
-        self.depth -= 1
-        self.opsets = outside
+        try:
+            self.run([_bound(node, given, absent) for node in body.node], inner)
+        finally:
+            self.depth -= 1
+            self.opsets = outside
         return [inner.get(name) for name in body.output]
 
 

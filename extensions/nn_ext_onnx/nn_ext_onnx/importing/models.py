@@ -11,8 +11,8 @@ import onnx
 from google.protobuf.message import DecodeError
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, open_to_read
-from nn_ext_onnx.importing.builder import Builder, Scope
+from nn_core.ext import ArgumentError, FileFormatError, budget, open_to_read
+from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError
 from nn_ext_onnx.importing.external import read_external, without_external
 from nn_ext_onnx.importing.operators import load_operators
 from nn_ext_onnx.importing.values import (
@@ -177,7 +177,10 @@ class Loader:
                     value.variable.d = values[entry.name]
                     value = builder.computed(entry.name, value.dtype, value.variable, value.sources)
                 scope[entry.name] = value
-        builder.run(self.graph.node, scope)
+        try:
+            builder.run(self.graph.node, scope)
+        except TooLargeError as error:
+            budget().require("nodes", error.args[0], "load_onnx: nodes of the model, with loops and functions written out,")
         if builder.problems:
             _refuse(list(builder.problems))
         for name in builder.used & network.inputs.keys():

@@ -1,0 +1,33 @@
+"""Models whose own functions call each other: a few kilobytes that stand for more nodes than there is memory for."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from nn_core.ext import FileFormatError
+from nn_core.files import reading_budget
+from nn_ext_onnx.importing.models import load
+
+DOMAIN = "local"
+
+
+def doubling(depth):
+    """A model of `depth` functions, each of which calls the next one twice."""
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, 1)]
+    functions = [helper.make_function(DOMAIN, "f0", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], opsets)]
+    for i in range(1, depth):
+        nodes = [helper.make_node(f"f{i - 1}", [x], [y], domain=DOMAIN) for x, y in ("xh", "hy")]
+        functions.append(helper.make_function(DOMAIN, f"f{i}", ["x"], ["y"], nodes, opsets))
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain=DOMAIN)], "g", ports[:1], ports[1:])
+    return helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=8)
+
+
+def test_functions_that_call_each_other_twice_are_bounded(tmp_path):
+    path = tmp_path / "doubling.onnx"
+    onnx.save(doubling(40), path)
+    refused = pytest.raises(FileFormatError, match=r"nodes of the model, .* budget of readers, nodes 500, got 501")
+    with reading_budget(nodes=500), refused:
+        load(path)
+    onnx.save(doubling(5), path)
+    assert load(path)
