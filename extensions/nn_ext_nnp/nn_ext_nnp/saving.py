@@ -24,6 +24,8 @@ from nn_ext_nnp.wire import parameter_bytes
 
 #: Functions whose setting `shape` has the number of samples in front.
 _SHAPED: Final = ("Reshape", "Broadcast", "Constant", "Rand", "Randint", "Randn", "RandBinomial", "RandBeta", "RandGamma")
+#: Functions that broadcast here, while those of files take operands of one shape.
+_OF_ONE_SHAPE: Final = ("BinaryCrossEntropy", "BinaryError", "SigmoidCrossEntropy")
 
 
 def save(
@@ -119,7 +121,8 @@ def create_proto(
     kept = nn.get_parameters(grad_only=False) if parameters is None else parameters
     proto = message("NNablaProtoBuf")
     if "global_config" in contents:
-        _write_context(proto.global_config.default_context, contents["global_config"]["default_context"])
+        context = contents["global_config"].get("default_context") or nn.get_current_context()
+        _write_context(proto.global_config.default_context, context)
     if "training_config" in contents:
         _write_training(proto.training_config, contents["training_config"])
     networks = _write_networks(proto, contents.get("networks", ()), kept, variable_batch_size)
@@ -246,8 +249,9 @@ class _NetworkWriter:
         self.functions: list[Any] = []
 
     def add(self, function: Function) -> None:
+        inputs = self._operands(function)
         made = message("Function", type=function.name, name=self._fresh(function.name))
-        made.input.extend(self.name_of(variable, f"{function.name}_in") for variable in function.inputs)
+        made.input.extend(inputs)
         made.output.extend(self.name_of(variable, f"{function.name}_out") for variable in function.outputs)
         _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
         if function.name == "Reshape":
@@ -256,6 +260,34 @@ class _NetworkWriter:
             settings["shape"] = function.outputs[0].shape[-3:]  # of an image, whatever the number of samples
         write_settings(made, settings)
         self.functions.append(made)
+
+    def _operands(self, function: Function) -> list[str]:
+        """The names of the inputs; operands with fewer axes than others are reshaped, since NNabla does not align them."""
+        names = [self.name_of(variable, f"{function.name}_in") for variable in function.inputs]
+        if function.node.spec.shape != "broadcast" and function.name != "BatchMatmul":
+            return names
+        shapes = [variable.shape for variable in function.inputs]
+        if function.name in _OF_ONE_SHAPE and len(set(shapes)) > 1:
+            raise ArgumentError(
+                f"save: operands of {function.name} must have one shape in files, got {shapes}\n"
+                "  hint: F.broadcast or F.broadcast_to gives them one"
+            )
+        n_axes = max(map(len, shapes))
+        return [
+            name if len(shape) == n_axes else self._reshaped(name, (1,) * (n_axes - len(shape)) + shape)
+            for name, shape in zip(names, shapes, strict=True)
+        ]
+
+    def _reshaped(self, name: str, shape: tuple[int, ...]) -> str:
+        """The name of a new variable, which is the one called `name` in another shape."""
+        variable = nn.Variable(shape)
+        made = message("Function", type="Reshape", name=self._fresh("Reshape"))
+        self.known[variable] = self._fresh("Reshape_out")
+        made.input.append(name)
+        made.output.append(self.known[variable])
+        write_settings(made, {"shape": shape, "inplace": True})
+        self.functions.append(made)
+        return self.known[variable]
 
     def name_of(self, variable: nn.Variable, stem: str) -> str:
         name = self.known.get(variable)

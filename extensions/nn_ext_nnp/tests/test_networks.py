@@ -15,7 +15,7 @@ from nn_core.errors import ArgumentError, BackendNotFoundError, DTypeError, File
 from nn_core.ext import find_extension
 from nn_core.utils.load import load
 from nn_core.utils.nnp_graph import NnpLoader, NnpNetworkPass
-from nn_core.utils.save import save
+from nn_core.utils.save import create_proto, save
 from nn_ext_nnp.codec import parse_text
 from nn_ext_nnp.network import build, plan_network
 
@@ -132,6 +132,42 @@ def test_graphs_for_one_number_of_samples_are_refused(make, message):
     with pytest.raises(ArgumentError, match=r"(?s)save: .*" + message + ".*hint: variable_batch_size=False"):
         save(io.BytesIO(), contents(x, y))
     save(io.BytesIO(), contents(x, y), variable_batch_size=False)
+
+
+def parameter(name, *shape):
+    values = np.random.default_rng(len(name)).uniform(0.5, 1.5, shape).astype(np.float32)
+    return nn.parameter.get_parameter_or_create(name, shape, initializer=values)
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: F.add2(x, parameter("p", 4)), lambda x: parameter("p", 3, 4) * x, lambda x: F.maximum2(x, parameter("p")),
+    lambda x: F.pow2(parameter("p", 3, 4), x), lambda x: F.squared_error(x, F.tanh(parameter("p", 4))),
+    lambda x: F.batch_matmul(x, parameter("p", 4, 5)), lambda x: F.batch_matmul(parameter("p", 6, 3), x),
+])  # fmt: skip
+def test_operands_of_different_ranks_are_reshaped_since_nnabla_does_not_align_them(make, tmp_path):
+    x = nn.Variable.from_numpy_array(np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4)))
+    y = make(x)
+    y.forward()
+    save(tmp_path / "a.nnp", contents(x, y))
+    with nn.parameter_scope("", {}):
+        network = load(tmp_path / "a.nnp").networks["net"]
+        again = network.outputs["y"]
+        assert len({variable.ndim for variable in again.parent.inputs}) == 1
+        network.inputs["x"].d = x.d
+        again.forward()
+    np.testing.assert_allclose(again.d, y.d, rtol=1e-6)
+
+
+def test_losses_of_two_shapes_are_refused():
+    x = nn.Variable((2, 3, 4))
+    with pytest.raises(ArgumentError, match=r"(?s)BinaryCrossEntropy must have one shape in files, got .*F.broadcast"):
+        save(io.BytesIO(), contents(x, F.binary_cross_entropy(x, parameter("p", 4))))
+
+
+def test_a_configuration_without_a_context_names_the_current_one():
+    x, y = net()
+    proto = create_proto({**contents(x, y), "global_config": {}})
+    assert list(proto.global_config.default_context.backends) == nn.get_current_context().backend
 
 
 def test_a_failure_leaves_the_old_file(tmp_path):

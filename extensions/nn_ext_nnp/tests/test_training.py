@@ -91,6 +91,28 @@ def test_what_cannot_be_trained_ends_with_1(old, new, message, tmp_path):
     assert not (tmp_path / "out" / "results.nnp").exists() or "cost" in message
 
 
+def without(text, part, column):
+    """A configuration in which a part does not say what a column is for."""
+    pattern = rf"(?s)(^{part} {{(?:(?!^}}).)*?)  data_variable {{[^}}]*data_name: \"{column}\"\n  }}\n"
+    found, n = re.subn(pattern, r"\1", text, count=1, flags=re.MULTILINE)
+    assert n == 1
+    return found
+
+
+@pytest.mark.parametrize("part", ["optimizer", "monitor"])
+@pytest.mark.parametrize("columns", ["y", "xy"])
+def test_inputs_that_nothing_is_said_of_are_refused(part, columns, tmp_path):
+    config = changed(tmp_path / "config", "max_epoch: 3", "max_epoch: 1")
+    text = config.read_text()
+    for column in columns:
+        text = without(text, part, column)
+    config.write_text(text)
+    output = run("-c", config, "-o", tmp_path / "out", code=1)
+    assert f"train: each input of the network of {part} '" in output
+    assert f"must be a data_variable or a generator_variable, got neither for {', '.join(columns).replace('y', 't')}" in output
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_training_stops_at_zero_epochs_with_the_initial_values(tmp_path):
     config = changed(tmp_path / "config", "max_epoch: 3", "max_epoch: 0")
     run("-c", config, "-o", tmp_path / "out")

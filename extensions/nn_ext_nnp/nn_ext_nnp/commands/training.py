@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, atomic_writer
+from nn_core.graph_rewriting import functions_of
 from nn_core.utils.data_iterator import data_iterator_cache, data_iterator_csv_dataset
 from nn_ext_nnp.commands.context import choose_context, watched
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
@@ -96,6 +97,9 @@ class Trainer:
             raise ArgumentError("train: the configuration must have an optimizer, got none")
         for optimizer in self.info.optimizers.values():
             self.losses[optimizer.name] = total_loss(optimizer)
+            require_fed("optimizer", optimizer, optimizer.loss_variables)
+        for monitor in self.info.monitors.values():
+            require_fed("monitor", monitor, monitor.monitor_variables)
         self._open()
         while self.progress.epoch < config.max_epoch:
             nn.seed(_SEED + self.progress.epoch)
@@ -250,6 +254,25 @@ class Trainer:
         if name not in self.info.datasets:
             raise ArgumentError(f"train: data sets must be one of {list(self.info.datasets)}, got {name!r}")
         return self.info.datasets[name]
+
+
+def require_fed(kind: str, part: Optimizer | Monitor, results: Sequence[nn.Variable]) -> None:
+    """Check that each input that `results` depend on gets values: a column, generated ones, or those of an initializer.
+
+    Raises:
+        ArgumentError: when one gets none, and would be zeros throughout.
+    """
+    network = part.network
+    read = {variable for function in functions_of(results) for variable in function.inputs}
+    planned = () if network.plan is None else network.plan.inputs
+    fed = {network.inputs[v.name] for v in planned if v.name in network.inputs and v.proto.HasField("initializer")}
+    fed.update(part.dataset_assign, part.generator_assign)
+    missing = [name for name, variable in network.inputs.items() if variable in read - fed]
+    if missing:
+        raise ArgumentError(
+            f"train: each input of the network of {kind} {part.name!r} must be a data_variable or a generator_variable, "
+            f"got neither for {', '.join(missing)}"
+        )
 
 
 def total_loss(optimizer: Optimizer) -> nn.Variable:
