@@ -194,7 +194,7 @@ TESTS = {
     "communicators: order": f"{COMMUNICATORS}::test_halves_are_added_up_in_float32",
     "communicators: a process": f"{COMMUNICATORS}::test_one_process_is_a_world_without_an_engine",
     "`DataParallelCommunicator`": f"{COMMUNICATORS}::test_threads_with_devices_are_refused",
-    "operands of different ranks": f"{NETWORKS}::test_operands_of_different_ranks_are_reshaped_since_nnabla_does_not_align_them",
+    "operands of different ranks": f"{NETWORKS}::test_operands_of_different_ranks_are_reshaped",
     "`nnabla_cli train`: an input": f"{TRAINING}::test_inputs_that_nothing_is_said_of_are_refused",
     "`nnabla_cli train": f"{TRAINING}::test_costs_are_those_of_nnabla",
     "states of solvers": f"{TRAINING}::test_resuming_gives_the_same_bits",

@@ -144,7 +144,7 @@ def parameter(name, *shape):
     lambda x: F.pow2(parameter("p", 3, 4), x), lambda x: F.squared_error(x, F.tanh(parameter("p", 4))),
     lambda x: F.batch_matmul(x, parameter("p", 4, 5)), lambda x: F.batch_matmul(parameter("p", 6, 3), x),
 ])  # fmt: skip
-def test_operands_of_different_ranks_are_reshaped_since_nnabla_does_not_align_them(make, tmp_path):
+def test_operands_of_different_ranks_are_reshaped(make, tmp_path):
     x = nn.Variable.from_numpy_array(np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4)))
     y = make(x)
     y.forward()
