@@ -1,6 +1,7 @@
 """Write a leaf in every way, its dtype before and after, and let pairs of functions read it: graphs see what was written.
 
-    python -m tools.written_leaves --count 0      # all ordered pairs of readers
+    python -m tools.written_leaves --count 0                  # all ordered pairs of readers
+    python -m tools.written_leaves --count 0 --context half   # of one context
 
 Each pair of readers is a graph that is built once. Then its leaf is written in all ways, in random order and several times
 over; after each the results and the gradient are those of a graph that was built for the values.
@@ -274,14 +275,15 @@ def contexts() -> dict[str, nn.Context]:
 @click.command()
 @click.option("--count", default=40, help="Ordered pairs of readers in each context; 0: all.")
 @click.option("--seed", default=0)
+@click.option("--context", "names", multiple=True, type=click.Choice(["cpu", "reference", "half"]), help="Only this one.")
 @report_option
-def main(count: int, seed: int, report: Path | None) -> None:
+def main(count: int, seed: int, names: Sequence[str], report: Path | None) -> None:
     """Write the leaf of graphs with pairs of readers in all ways; the exit status is 1 if there is a finding."""
     warnings.simplefilter("ignore", RuntimeWarning)  # half precision overflows
     rng = np.random.default_rng(seed)
     every = list(itertools.product(READERS, repeat=2))
     n_findings = 0
-    for name, context in contexts().items():
+    for name, context in ((name, found) for name, found in contexts().items() if not names or name in names):
         n_found = 0
         pairs = every if count == 0 else [every[place] for place in rng.choice(len(every), count, replace=False)]
         for readers in pairs:
