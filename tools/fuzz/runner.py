@@ -454,10 +454,15 @@ class Run:
             COUNTS.undecided += 1
             raise Skip
         roots = tuple(n for step in self.program.steps for n in step.outs)
+        fresh = (0,) * len(self.reference.seeded)  # of the new functions
+        self.last_call = roots, dict(self.state), dict(self.unlinked), fresh, TYPE_CONFIGS[self.way.type_config]
+        try:
+            truth = self.reference.truth(*self.last_call)
+        except NNCoreError as error:  # chances of NaN, say
+            COUNTS.undecided += 1
+            raise Skip from error
         self._lines()
-        self.runs = [0] * len(self.reference.seeded)  # of the new functions
-        self.last_call = roots, dict(self.state), dict(self.unlinked), tuple(self.runs), TYPE_CONFIGS[self.way.type_config]
-        truth = self.reference.truth(*self.last_call)
+        self.runs = [*fresh]
         self._passed(truth, roots)
         self.readable = self._kept(self.readable)
         self.last, self.after_complete, self.disturbed = truth, True, False
