@@ -4,12 +4,12 @@ Of nn_core's engine only the graph itself is used: no plan, no memory, no dispat
 a result is found out by computing it again with noise before and after every function.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -196,25 +196,51 @@ class Slack:
 
 
 @dataclass
+class Computed:
+    """What a graph computes.
+
+    Attributes:
+        values: Of every storage of the graph, after the pass.
+        backward: Gives the gradients of a backward pass from the loss.
+    """
+
+    values: dict[Storage, Array]
+    backward: Callable[[], dict[Storage, Array]]
+
+    @cached_property
+    def grads(self) -> dict[Storage, Array]:
+        """The gradients, computed when they are first asked for: after many passes nobody does."""
+        return self.backward()
+
+
+@dataclass
 class Truth:
     """Values with tolerances: what a run must give.
 
     Attributes:
-        values: Of every storage of the graph, after the pass.
-        grads: Gradients that a backward pass from the loss gives.
+        exact: The values, and the gradients.
         compute: Computes both again with noise.
         largest_terms: Gives how large gradients within functions may be before they cancel.
         dtypes: In which functions compute, where it is not float32.
     """
 
-    values: dict[Storage, Array]
-    grads: dict[Storage, Array]
-    compute: Callable[[Noise], tuple[dict[Storage, Array], dict[Storage, Array]]]
+    exact: Computed
+    compute: Callable[[Noise], Computed]
     largest_terms: Callable[[], float]
     dtypes: Mapping[Node, str]
-    _noisy: list[tuple[dict[Storage, Array], dict[Storage, Array]]] = field(default_factory=list)
+    _noisy: list[Computed] = field(default_factory=list)
 
-    def noisy(self, draws: int) -> "list[tuple[dict[Storage, Array], dict[Storage, Array]]]":
+    @property
+    def values(self) -> dict[Storage, Array]:
+        """The values of every storage of the graph, after the pass."""
+        return self.exact.values
+
+    @property
+    def grads(self) -> dict[Storage, Array]:
+        """The gradients that a backward pass from the loss gives."""
+        return self.exact.grads
+
+    def noisy(self, draws: int) -> list[Computed]:
         """Values and gradients as noise makes them, computed when they are first asked for: most results need none."""
         found = kinds(self.dtypes, min(draws, self._precision.draws), special=self._special)
         self._noisy += [self.compute(noise) for noise in found[len(self._noisy) :]]
@@ -230,7 +256,7 @@ class Truth:
         exact = self.values[storage]
 
         def full(draws: int) -> float | Array:
-            return tolerance(exact, [values[storage] for values, _ in self.noisy(draws)], self._precision)
+            return tolerance(exact, [found.values[storage] for found in self.noisy(draws)], self._precision)
 
         return exact, Slack(least_tolerance(exact, self._precision), full)
 
@@ -242,7 +268,7 @@ class Truth:
         return exact, slack + self._precision.floor * self._steepest
 
     def _tolerance_of_grad(self, exact: Array, storage: Storage, draws: int) -> float | Array:
-        noisy = [grads.get(storage, np.zeros(exact.shape)) for _, grads in self.noisy(draws)]
+        noisy = [found.grads.get(storage, np.zeros(exact.shape)) for found in self.noisy(draws)]
         found = tolerance(exact, noisy, self._precision)
         return found if draws == FEW else found + self._precision.floor * self._terms
 
@@ -277,29 +303,38 @@ def truth_of(
 
     `runs` says how often each seeded function has run before, `dtypes` in which one it computes.
     """
-    needs = {value: value._need_grad for node in graph.order for value in node.inputs if value is not None}
+    needs = _flags_of(value for node in graph.order for value in node.inputs if value is not None)
 
-    def compute(noise: Noise) -> tuple[dict[Storage, Array], dict[Storage, Array]]:
+    def compute(noise: Noise) -> Computed:
         values = dict(leaves)
         graph.forward(values, noise, runs)
-        return values, graph.backward(root, values, start, noise)
 
-    def compute_again(noise: Noise) -> tuple[dict[Storage, Array], dict[Storage, Array]]:
-        with _flags(needs):
-            return compute(noise)
+        def backward() -> dict[Storage, Array]:
+            with _flags(needs):
+                return graph.backward(root, values, start, noise)
+
+        return Computed(values, backward)
 
     def largest_terms() -> float:
         with _flags(needs):
-            return graph.largest_terms(values, grads)
+            return graph.largest_terms(exact.values, exact.grads)
 
-    values, grads = compute(EXACT)
-    return Truth(values, grads, compute_again, largest_terms, dtypes)
+    exact = compute(EXACT)
+    return Truth(exact, compute, largest_terms, dtypes)
+
+
+#: Values with their `need_grad`; no mapping, since a value equals those that were unlinked from it.
+Flags: TypeAlias = list[tuple[Value, bool | None]]
+
+
+def _flags_of(values: Iterable[Value]) -> Flags:
+    return [(value, value._need_grad) for value in values]
 
 
 @contextmanager
-def _flags(needs: Mapping[Value, bool | None]) -> Iterator[None]:
+def _flags(needs: Flags) -> Iterator[None]:
     """Give the variables the `need_grad` flags that they had when the graph was computed, and restore the present ones."""
-    present = {value: value._need_grad for value in needs}
+    present = _flags_of(value for value, _ in needs)
     _set_need_grad(needs)
     try:
         yield
@@ -307,6 +342,6 @@ def _flags(needs: Mapping[Value, bool | None]) -> Iterator[None]:
         _set_need_grad(present)
 
 
-def _set_need_grad(flags: Mapping[Value, bool | None]) -> None:
-    for value, flag in flags.items():
+def _set_need_grad(flags: Flags) -> None:
+    for value, flag in flags:
         value._need_grad = flag
