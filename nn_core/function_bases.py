@@ -5,13 +5,14 @@ Each takes Variables or NdArrays, then its settings, ``n_outputs`` (ignored, as 
 ``outputs``, Variables or NdArrays that receive the results.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Any
 
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.functions.compatibility import function_api as function_api
+from nn_core.functions.shape import transpose
 from nn_core.graph.apply import apply
 from nn_core.graph.array_functions import bound_arguments
 from nn_core.spec.builtin import BY_API
@@ -28,6 +29,36 @@ def __getattr__(api: str) -> Callable[..., Any]:
 
 def __dir__() -> list[str]:
     return sorted({"function_api", *BY_API})
+
+
+def patch_correlation(
+    x1: Any,
+    x2: Any,
+    patch: Sequence[int] = (1, 1),
+    shift: Sequence[int] = (0, 0),
+    patch_step: Sequence[int] = (1, 1),
+    shift_step: Sequence[int] = (1, 1),
+    padding: Sequence[int] = (0, 0, 0, 0),
+) -> Any:
+    """Compare patches of two images whose channels are last: what ``F.patch_correlation`` does with channels first.
+
+    Args:
+        x1: Images, shape (N, H, W, C).
+        x2: Images of the same shape.
+        patch: Height and width of a patch.
+        shift: Largest shifts between the two patches.
+        patch_step: Distance of patches.
+        shift_step: Distance of shifts.
+        padding: Zeros at the top, the bottom, the left and the right.
+
+    Returns:
+        An array of shape (N, H', W', number of vertical shifts, number of horizontal shifts).
+    """
+    first = [transpose(x, axes=(0, 3, 1, 2)) for x in (x1, x2)]
+    y = _operator(BY_API["patch_correlation"])(
+        *first, patch=patch, shift=shift, patch_step=patch_step, shift_step=shift_step, padding=padding
+    )
+    return transpose(y, axes=(0, 3, 4, 1, 2))
 
 
 @cache

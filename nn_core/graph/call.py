@@ -93,7 +93,7 @@ class ResolvedCall:
         self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
         # a trace holds one raw array for each call, so it follows these calls only
         in_own_memory = self.single and len(made) == 1 and not (self.view or spec.updates)
-        self.plain = in_own_memory and not spec.has("dynamic_shape")
+        self.plain = in_own_memory and not (spec.has("dynamic_shape") or spec.has("keeps_gradient"))
         #: by context, and by the dtypes of the inputs that are taken as they are, if there are some
         self._kernels: dict[Any, PreparedKernel] = {}
 

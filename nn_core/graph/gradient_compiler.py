@@ -83,8 +83,22 @@ class GradientCompiler:
         if self._shows(node):
             return
         wanted = self._not_passed(node, kernel, wanted)
+        if node.spec.has("keeps_gradient"):
+            self._keep_gradient(node)
         if any(wanted):  # indices and labels have no gradient: that of their variables stays zero
             self._add_kernel(node, kernel, wanted)
+
+    def _keep_gradient(self, node: Node) -> None:
+        """Write the gradient of the first output over the values of the last input, if that is a leaf."""
+        value, target = node.inputs[-1], self._targets.get(node.storages[0])
+        if value is None or not value.is_leaf or target is None or target.buffer is None:
+            return
+        synced, key = value.storage.data.synced, (target.buffer.space, target.buffer.dtype)
+        synced.make_contiguous(key)
+        synced.readwrite(key)
+        self._plan.rewritten.append(synced)
+        kept = self._builder.read(value.storage.data, key, True)
+        self._builder.add(None, assign, (kept, self._builder.laid_out(target.buffer, False)))
 
     def _not_passed(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
         """Let inputs share the gradient of the result where theirs is the same; return which others are wanted."""

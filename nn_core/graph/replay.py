@@ -322,8 +322,11 @@ def is_kept(value: Value) -> bool:
 
 
 def _is_kept_node(node: Node) -> bool:
-    """Whether all results of a node hold values, and may lose them or have the memory of another value."""
-    if node.python is not None or node.kernel is None:
+    """Whether all results of a node hold values, and may lose them or have the memory of another value.
+
+    False as well for a node whose gradient does more than compute gradients.
+    """
+    if node.python is not None or node.kernel is None or node.spec.has("keeps_gradient"):
         return False
     owns = not is_view(node)
     for index, storage in enumerate(node.storages):

@@ -128,7 +128,7 @@ class States:
         states: dict[str, SolverState] = {}
         for key, values in arrays.items():
             t = values.pop("t", None)
-            if t is None or t.size != 1 or t.dtype.kind not in "iu" or t < 0:
+            if t is None or t.size != 1 or t.dtype.kind not in "iuf" or not t >= 0 or t % 1:  # messages hold floats only
                 raise FileFormatError(f"{os.fspath(path)}: {key!r} must have a number of updates t, got {t}")
             pstate = {name: Variable.from_numpy_array(array) for name, array in values.items()}
             states[key] = SolverState(pstate, int(t.reshape(())))

@@ -60,6 +60,7 @@ TAGS: Final[Mapping[str, str]] = {
     "discontinuous": "a small change of an input can change the result by a jump: nothing that rounds is put before it",
     "selecting": "each element of the output is an element of an input, or a constant",
     "recomputable": "the results do not depend on what `updates` rewrites, and can be computed again",
+    "keeps_gradient": "backward() writes the gradient of the first output over the values of the last input",
     "dynamic_shape": "the shape of the output is known only after it has run",
 }
 

@@ -21,7 +21,7 @@ class FunctionProfile:
 
     Args:
         fn: The function.
-        condition: ``condition(profile)`` says before a call whether it is profiled; None: each is.
+        condition: Says before a call, from the arguments of that call, whether it is profiled; None: each is.
         profile_class: Class of the profiler, as `cProfile.Profile`.
         print_freq: Print and reset after so many calls; 0: print at the end of the program.
         sort_keys: How the rows are sorted, as ``pstats.Stats.sort_stats`` takes them.
@@ -35,7 +35,7 @@ class FunctionProfile:
     def __init__(
         self,
         fn: Callable[..., Any],
-        condition: "Callable[[FunctionProfile], bool] | None" = None,
+        condition: Callable[..., bool] | None = None,
         profile_class: Callable[[], Any] = cProfile.Profile,
         print_freq: int = 0,
         sort_keys: Sequence[str] | None = None,
@@ -60,7 +60,7 @@ class FunctionProfile:
         Raises:
             GraphError: when another profiled function is running.
         """
-        if self._condition is not None and not self._condition(self):
+        if self._condition is not None and not self._condition(*args, **keywords):
             return self.fn(*args, **keywords)
         if _RUNNING:
             raise GraphError(

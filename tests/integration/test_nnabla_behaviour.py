@@ -5,7 +5,13 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.parametric_functions as PF
+from nn_core import function_bases
 from nn_core.errors import ArgumentError, GraphError, ShapeError
+from nn_core.normalization_functions import _force_list
+from nn_core.utils.data_source_implements import SimpleDataSource
+from nn_core.utils.inspection.profile import TimeProfiler
+from nn_core.utils.learning_rate_scheduler import PolynomialScheduler
 
 
 def leaf(*shape):
@@ -92,3 +98,170 @@ def test_graphs_over_parts_that_are_computed_as_they_are_built():
         y = F.exp(v)
     assert (y.name, v.name, y.parent.name) == ("", "", "Exp")
     np.testing.assert_allclose(y.d, np.full((2, 3), np.e), rtol=1e-6)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_noise_of_adversarial_training_keeps_the_gradient_in_its_buffer(dynamic):
+    x, buffer, weight = leaf(2, 3), nn.Variable((2, 3), need_grad=True), leaf(2, 3)
+    with nn.auto_forward(dynamic):
+        for _ in range(2):  # the second pass starts from what the first has left, which is power iteration
+            y = F.vat_noise(x, buffer, eps=2.0)
+            total = F.sum(y * weight)
+            if not dynamic:
+                total.forward()
+            total.backward(clear_buffer=True)
+            np.testing.assert_array_equal(buffer.d, weight.d)
+            x.d = buffer.d
+            buffer.d = 0
+
+
+def test_the_operator_of_patch_correlation_has_its_channels_last():
+    a, b = (np.random.RandomState(i).randn(2, 4, 6, 3).astype(np.float32) for i in range(2))
+    last = function_bases.patch_correlation(*map(nn.Variable.from_numpy_array, (a, b)), shift=(1, 1))
+    first = F.patch_correlation(*[nn.Variable.from_numpy_array(x.transpose(0, 3, 1, 2)) for x in (a, b)], shift=(1, 1))
+    nn.forward_all([last, first])
+    assert last.shape == (2, 4, 6, 3, 3)
+    np.testing.assert_allclose(last.d, first.d.transpose(0, 3, 4, 1, 2), rtol=1e-5)
+
+
+def test_one_hot_takes_an_entry_for_each_axis():
+    indices = np.random.RandomState(0).randint(0, 8, (100, 2))
+    y = F.one_hot(nn.Variable.from_numpy_array(indices), (10, 8))
+    y.forward()
+    np.testing.assert_array_equal(np.argwhere(y.d)[:, 1:], indices)
+    with pytest.raises(ShapeError, match="the last axis of x must have an entry for each axis of shape") as error:
+        F.one_hot(nn.Variable((100, 1)), (10, 8))
+    assert isinstance(error.value, RuntimeError)
+
+
+#: Sums of the values, and of the absolute gradients of x and the weight, as NNabla 1.39 has computed them.
+FUSED = {
+    "relu": ({}, 99.351, 258.179, 236.391),
+    "identity": ({"nonlinearity": "identity"}, -93.309, 533.244, 448.837),
+    "reflect": ({"pad": (1, 1), "pad_mode": "reflect"}, 339.663, 597.352, 603.565),
+    "constant": ({"pad": (1, 1), "pad_mode": "constant", "constant_value": 2.0}, 604.389, 508.345, 1641.517),
+    "leaky_relu": ({"nonlinearity": "leaky_relu", "nonlinearity_args": [0.2]}, 60.819, 280.419, 242.501),
+    "sigmoid": ({"nonlinearity": "sigmoid"}, 27.127, 43.524, 43.338),
+    "tanh": ({"nonlinearity": "tanh"}, -19.667, 98.189, 95.276),
+    "elu": ({"nonlinearity": "elu", "nonlinearity_args": [0.5]}, 79.127, 264.194, 237.274),
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_fused_convolution_computes_what_nnabla_does(name):
+    settings, *expected = FUSED[name]
+    rng = np.random.RandomState(3)
+    x, weight = (nn.Variable.from_numpy_array(rng.randn(*shape), need_grad=True) for shape in ((2, 3, 5, 5), (4, 3, 3, 3)))
+    y = F.fused_convolution(x, weight, **settings)
+    y.forward()
+    y.backward()
+    np.testing.assert_allclose([y.d.sum(), np.abs(x.g).sum(), np.abs(weight.g).sum()], expected, rtol=1e-4)
+
+
+def test_what_fused_convolution_refuses():
+    x, weight = leaf(2, 3, 5, 5), leaf(4, 3, 3, 3)
+    with pytest.raises(ArgumentError, match=r"nonlinearity must be one of 'identity', .*got ''"):
+        F.fused_convolution(x, weight, nonlinearity="")
+    with pytest.raises(ArgumentError, match="pad must have one value for each of the 2 spatial axes"):
+        F.fused_convolution(x, weight, pad=(1, 1, 1, 2))
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, 1.5])
+def test_dropout_refuses_what_is_no_share(p):
+    with pytest.raises(RuntimeError, match=r"dropout: p must be in \[0, 1\)"):
+        F.dropout(leaf(2, 3), p)
+
+
+def test_nothing_is_neither_split_nor_joined():
+    with pytest.raises(RuntimeError, match="split: x must have a length of at least 1 along axis 0"):
+        F.split(nn.Variable((0, 3)), axis=0)
+    for function in (F.concatenate, F.stack, F.add_n, F.mul_n, F.sink):
+        with pytest.raises(ArgumentError, match="at least 1 input must be given, got 0"):
+            function()
+
+
+def test_samples_between_two_numbers_are_a_whole_number():
+    with pytest.raises(ArgumentError, match=r"linspace: num must be an integer, got 2.5\n  hint: //"):
+        F.linspace(0, 1, 2.5)
+    with pytest.raises(ValueError, match="linspace: num must be at least 0, got -1"):
+        F.linspace(0, 1, -1)
+    assert F.linspace(0, 1, 3.0).shape == (3,)
+
+
+def test_indicators_of_incremental_quantization_count_passes():
+    x, weight, fixed = leaf(3, 4), leaf(4, 2), nn.Variable.from_numpy_array(np.tile([1.0, 0.0], (4, 1)))
+    y = F.inq_affine(x, weight, fixed, num_bits=4, inq_iterations=(2, 4))
+    seen = []
+    for _ in range(5):
+        y.forward()
+        seen.append((int((fixed.d == 1).sum()), int(fixed.d.min())))
+    assert [count for count, _ in seen] == [4, 4, 6, 6, 8]
+    assert [least for _, least in seen] == [-1, -2, -3, -4, 1]
+
+
+# -- layers, recomputation and tools -----------------------------------------------------------------------------------
+
+
+def test_recomputed_parts_inside_of_kept_ones():
+    x = nn.Variable.from_numpy_array(np.array([1.0, 2.0]), need_grad=True)
+    with nn.recompute():
+        h = F.sin(x)
+        with nn.recompute(False):
+            k = F.cos(h)
+        m = F.exp(k)
+        inside = nn.Variable((2,))
+    assert (h.recompute, k.recompute, m.recompute, inside.recompute) == (True, False, True, True)
+    y = F.tanh(m)
+    y.forward(clear_no_need_grad=True)
+    assert h.data.clear_called
+    assert m.data.clear_called
+    y.backward()
+    exact = (1 - np.tanh(np.exp(np.cos(np.sin(x.d)))) ** 2) * np.exp(np.cos(np.sin(x.d))) * -np.sin(np.sin(x.d)) * np.cos(x.d)
+    np.testing.assert_allclose(x.g, exact, rtol=1e-4)  # [-0.0613, 0.0573]; NNabla computes [-0.0443, 0.0420]
+    assert h.data.clear_called
+
+
+@pytest.mark.parametrize("kind", [nn.Variable, nn.NdArray])
+def test_fused_batch_normalization_without_scale_and_shift(kind):
+    values = np.random.RandomState(0).randn(2, 3, 4, 4)
+    x = kind.from_numpy_array(values)
+    with nn.parameter_scope("scope", {}):
+        y = PF.fused_batch_normalization(x, None, no_scale=True, no_bias=True)
+        assert sorted(nn.get_parameters(grad_only=False)) == ["bn/mean", "bn/var"]
+    if isinstance(y, nn.Variable):
+        y.forward()
+    found = y.d if isinstance(y, nn.Variable) else y.data
+    normal = (values - values.mean((0, 2, 3), keepdims=True)) / np.sqrt(values.var((0, 2, 3), keepdims=True) + 1e-5)
+    np.testing.assert_allclose(found, np.maximum(normal, 0), rtol=1e-4, atol=1e-5)
+
+
+def test_orders_of_a_source_that_is_read_without_an_iterator():
+    source = SimpleDataSource(lambda i: (i,), 6, shuffle=True, rng=np.random.RandomState(0))
+    orders = []
+    for _ in range(3):
+        orders.append([source.next()[0] for _ in range(6)])
+        source.reset()
+    assert [sorted(order) for order in orders] == [list(range(6))] * 3
+    assert orders[0] != orders[1] != orders[2]
+
+
+def test_a_polynomial_rate_stays_zero_after_its_end():
+    schedule = PolynomialScheduler(1.0, 10, 2.0)
+    assert [round(schedule.get_learning_rate(i), 5) for i in (0, 5, 9, 10, 12)] == [1.0, 0.25, 0.01, 0.0, 0.0]
+
+
+def test_the_time_profiler_has_the_time_of_each_scope():
+    profiler, y = TimeProfiler("cpu", "0"), F.sin(leaf(2))
+    for _ in range(2):
+        with profiler.scope("training"), profiler.scope("forward"):
+            y.forward(function_pre_hook=profiler.pre_hook, function_post_hook=profiler.post_hook)
+    times = profiler.calc_elapsed_time(["forward", "summary"])
+    assert list(times["forward"]) == ["0:Sin"]
+    assert times["summary"]["training"] >= times["summary"]["forward"] >= times["forward"]["0:Sin"]
+
+
+def test_names_that_programs_import():
+    assert [_force_list(1), _force_list([1]), _force_list((1, 2))] == [[1], [1], (1, 2)]

@@ -58,13 +58,21 @@ def parameter_bytes(entries: Mapping[str, Entry]) -> bytes:
     return b"".join(parts)
 
 
+#: float32 has all whole numbers up to this one.
+_WHOLE: Final = 2**24
+
+
 def require_floats(name: str, entry: Entry) -> None:
     """Refuse arrays that float32 numbers, which are all that messages hold, do not stand for.
 
+    Whole numbers that float32 has, such as the step counters in states of solvers, are taken.
+
     Raises:
-        DTypeError: when they are no floating-point numbers, such as the counters in states of solvers.
+        DTypeError: when they are no floating-point numbers, and too large for float32 or no numbers at all.
     """
-    if entry.values.dtype.kind != "f":
+    values = entry.values
+    is_whole = values.dtype.kind in "iu" and (values.size == 0 or -_WHOLE <= values.min() <= values.max() <= _WHOLE)
+    if values.dtype.kind != "f" and not is_whole:
         raise DTypeError(
             f"array {name} must hold floating-point numbers to be in an NNP message, got {entry.values.dtype}\n"
             "  hint: .h5 holds any numbers"

@@ -1,13 +1,16 @@
 """Normalizations as users call them: scale and shift may be None, and the statistics can be had too."""
 
-from typing import Literal, overload
+from collections.abc import Sequence
+from typing import Any, Literal, overload
 
+from nn_core.arrays.ndarray import NdArray
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_of_groups, with_statistics
 from nn_core.functions.operand import Operand
 from nn_core.graph.imperative import as_one_kind
 from nn_core.messages.refusal import checked_flag, door
+from nn_core.variable import Variable
 
 __all__ = [
     "batch_normalization",
@@ -102,10 +105,10 @@ def batch_normalization(
 @overload
 def fused_batch_normalization(
     x: Operand,
-    beta: Operand,
-    gamma: Operand,
-    mean: Operand,
-    variance: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    mean: Operand | None,
+    variance: Operand | None,
     z: Operand | None = None,
     axes: Axes = (1,),
     decay_rate: float = 0.9,
@@ -118,10 +121,10 @@ def fused_batch_normalization(
 @overload
 def fused_batch_normalization(
     x: Operand,
-    beta: Operand,
-    gamma: Operand,
-    mean: Operand,
-    variance: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    mean: Operand | None,
+    variance: Operand | None,
     z: Operand | None = None,
     axes: Axes = (1,),
     decay_rate: float = 0.9,
@@ -134,10 +137,10 @@ def fused_batch_normalization(
 @door
 def fused_batch_normalization(
     x: Operand,
-    beta: Operand,
-    gamma: Operand,
-    mean: Operand,
-    variance: Operand,
+    beta: Operand | None,
+    gamma: Operand | None,
+    mean: Operand | None,
+    variance: Operand | None,
     z: Operand | None = None,
     axes: Axes = (1,),
     decay_rate: float = 0.9,
@@ -153,10 +156,10 @@ def fused_batch_normalization(
 
     Args:
         x: Input, shape (N_1, ..., C_i, ..., N_n) with axes C_i named by `axes`.
-        beta: Shift, shape (1, ..., C_i, ..., 1).
-        gamma: Scale, shape (1, ..., C_i, ..., 1).
-        mean: Running mean, rewritten when `batch_stat`.
-        variance: Running variance, rewritten when `batch_stat`.
+        beta: Shift, shape (1, ..., C_i, ..., 1); None: none.
+        gamma: Scale, shape (1, ..., C_i, ..., 1); None: 1.
+        mean: Running mean, rewritten when `batch_stat`; may be None then.
+        variance: Running variance, rewritten when `batch_stat`; may be None then.
         z: Added before the nonlinearity, shape of x.
         axes: Axes that are kept; statistics are taken over all others.
         decay_rate: How much of the running statistics a step keeps.
@@ -177,6 +180,8 @@ def fused_batch_normalization(
     """
     with_output = checked_flag("fused_batch_normalization: output_stat", output_stat)
     axes = listed(axes)
+    beta, mean = (_filled(x, axes, 0.0) if each is None else each for each in (beta, mean))
+    gamma, variance = (_filled(x, axes, 1.0) if each is None else each for each in (gamma, variance))
     y = operators.fused_batch_normalization(
         x, beta, gamma, mean, variance, z, axes, decay_rate, eps, batch_stat, nonlinearity
     )
@@ -436,3 +441,15 @@ def mean_subtraction(
         (8, 3)
     """
     return operators.mean_subtraction(x, mean, t, base_axis, update_running_mean)
+
+
+def _filled(x: Any, axes: Sequence[int], value: float) -> Any:
+    """A constant of the shape of statistics of `x`, of its kind."""
+    kept = {axis % x.ndim for axis in axes}
+    constant = NdArray([n if axis in kept else 1 for axis, n in enumerate(x.shape)])
+    constant.fill(value)
+    if isinstance(x, NdArray):
+        return constant
+    variable = Variable(constant.shape)
+    variable.data = constant
+    return variable

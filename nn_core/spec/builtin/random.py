@@ -655,10 +655,12 @@ VAT_NOISE = FunctionSpec(
             minimum=0,
         ),
     ),
+    tags=("keeps_gradient",),
     formula="y = eps * x / sqrt(sum(x**2) + 1e-8), summed over each sample",
     notes=(
-        "The gradient of w is eps times that of y, and x gets none: it is chosen, not derived. NNabla "
-        "writes it over the values of w instead of into its gradient."
+        "The backward pass writes the gradient of y over the values of w, as NNabla does: the next noise, "
+        "x, is taken from there. The gradient of w is eps times that of y, and x gets none: it is chosen, "
+        "not derived."
     ),
     references="Miyato et al. (2015), Distributional smoothing with virtual adversarial training.",
     example="F.vat_noise(nn.Variable((8, 4)), nn.Variable((8, 4))).shape  # (8, 4)",

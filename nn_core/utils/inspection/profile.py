@@ -15,6 +15,8 @@ from nn_core.function import Function
 from nn_core.utils.inspection.base import FunctionHookCallbackBase
 
 _DEFAULT: Final = "main"
+#: The scope that has the times of all other scopes.
+_SUMMARY: Final = "summary"
 
 
 class CpuTimerCallback(FunctionHookCallbackBase):
@@ -75,10 +77,13 @@ class CpuTimerCallback(FunctionHookCallbackBase):
 
     def add(self, name: str) -> None:
         """Count the time since the last start for the function that is next in the pass."""
-        ready(self._space)
-        seconds = self.timer() - self._started
-        self.seconds.setdefault(f"{self._number}:{name}", []).append(seconds)
+        self.seconds.setdefault(f"{self._number}:{name}", []).append(self.elapsed())
         self._number += 1
+
+    def elapsed(self) -> float:
+        """Seconds since the last start."""
+        ready(self._space)
+        return self.timer() - self._started
 
 
 class TimeProfiler(FunctionHookCallbackBase):
@@ -121,13 +126,19 @@ class TimeProfiler(FunctionHookCallbackBase):
 
     @contextmanager
     def scope(self, scope_name: str) -> Iterator[None]:
-        """Collect under a name inside a ``with`` block, which is one pass."""
+        """Collect under a name inside a ``with`` block, which is one pass.
+
+        The time of the whole block is collected as well, under the name of the scope in the scope "summary".
+        """
         previous, self._scope = self._scope, scope_name
         self._timer().restart()
+        whole = CpuTimerCallback(self._ext_name, self._device_id)
+        whole.pre_hook(None)
         try:
             yield
         finally:
             self._scope = previous
+            self._timer(_SUMMARY).seconds.setdefault(scope_name, []).append(whole.elapsed())
 
     def create_new_profiler(self, scope_name: str) -> CpuTimerCallback:
         """The timer of a scope, without times."""

@@ -41,14 +41,13 @@ def test_printing_now_and_then(capsys):
     assert "2 calls" in capsys.readouterr().out
 
 
-def test_conditions():
-    @profile(condition=lambda profiler: profiler.ncalls < 2)
-    def function():
-        return 1
+def test_conditions_see_the_arguments_of_the_call():
+    @profile(condition=lambda x, y=0: x + y > 3)
+    def add(x, y=0):
+        return x + y
 
-    for _ in range(5):
-        function()
-    assert function.profiler.ncalls == 2
+    assert [add(1), add(2, y=2), add(5, 0)] == [1, 4, 5]
+    assert add.profiler.ncalls == 2
 
 
 def test_one_at_a_time():
