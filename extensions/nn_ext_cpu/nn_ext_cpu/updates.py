@@ -13,7 +13,7 @@ class NativeUpdate:
 
     Args:
         operation: Name of the native operation.
-        rule: Name of the solver, for the operation ``update``.
+        rule: Name of the solver, for the operations ``update`` and ``layerwise``.
     """
 
     def __init__(self, operation: str, rule: str | None = None) -> None:
@@ -36,6 +36,7 @@ class NativeUpdate:
 
 UPDATES: Final[Mapping[str, NativeUpdate]] = {
     **{name: NativeUpdate("update", name) for name in _native.updates()},
+    **{name: NativeUpdate("layerwise", name) for name in ("Lars", "Lamb")},
     "WeightDecay": NativeUpdate("weight_decay"),
     "ScaleGrad": NativeUpdate("scale_grad"),
     "ClipGradByNorm": NativeUpdate("clip_grad"),

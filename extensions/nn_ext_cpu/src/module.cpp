@@ -12,6 +12,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_pointwise(registry);
   nn_cpu::register_linear(registry);
   nn_cpu::register_update(registry);
+  nn_cpu::register_layerwise(registry);
   nn_cpu::register_pooling(registry);
   nn_cpu::register_softmax(registry);
   nn_cpu::register_copy(registry);

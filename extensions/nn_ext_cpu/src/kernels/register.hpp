@@ -11,6 +11,7 @@ void register_convolution(Registry& registry);
 void register_joined_convolution(Registry& registry);
 void register_normalization(Registry& registry);
 void register_update(Registry& registry);
+void register_layerwise(Registry& registry);
 void register_pooling(Registry& registry);
 void register_softmax(Registry& registry);
 void register_copy(Registry& registry);

@@ -10,15 +10,12 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/parameter_group.hpp"
 #include "kernels/register.hpp"
-#include "support/check.hpp"
-#include "support/parallel.hpp"
 #include "support/vector.hpp"
 
 namespace nn_cpu {
 namespace {
-
-constexpr int64_t kGrain = 65536;  // elements a thread: an update takes less than waking a thread below this
 
 using Numbers = std::array<float, 8>;
 
@@ -33,6 +30,15 @@ float corrected(double alpha, double beta1, double beta2, double t) {
 Numbers adam_numbers(float alpha, const double* h, double decay = 0.0) {
   const auto f = [](double value) { return static_cast<float>(value); };
   return {alpha, f(h[1]), f(1 - h[1]), f(h[2]), f(1 - h[2]), f(h[3]), f(decay)};
+}
+
+/// Those of Adam and the bounds of the rate, which close in on final_lr as far as alpha was scheduled.
+Numbers bounded(float alpha, const double* h, double scheduled, double t) {
+  Numbers numbers = adam_numbers(alpha, h);
+  const double final_lr = h[4] * scheduled, gamma = h[5];
+  numbers[6] = static_cast<float>(final_lr * (1 - 1 / (gamma * t + 1)));
+  numbers[7] = static_cast<float>(final_lr * (1 + 1 / (gamma * t)));
+  return numbers;
 }
 
 Numbers plain(std::initializer_list<double> values) {
@@ -65,6 +71,12 @@ const Rule kRules[] = {
     {"RMSprop", "RMSprop", [](const double* h) { return plain({h[0], h[2], h[1], 1 - h[1]}); }},
     {"Adadelta", "Adadelta", [](const double* h) { return plain({h[0], h[2], h[1], 1 - h[1]}); }},
     {"RMSpropGraves", "RMSpropGraves", [](const double* h) { return plain({h[0], h[3], h[1], 1 - h[1], h[2]}); }},
+    {"AdaBound", "AdaBound",
+     [](const double* h) { return bounded(corrected(h[0], h[1], h[2], h[7]), h, h[0] / h[6], h[7]); }},
+    {"AMSBound", "AMSBound",
+     [](const double* h) {
+       return bounded(h[6] != 0.0 ? corrected(h[0], h[1], h[2], h[8]) : static_cast<float>(h[0]), h, h[0] / h[7], h[8]);
+     }},
     {"Lion", "Lion", [](const double* h) { return plain({h[0], h[1], 1 - h[1], h[2], 1 - h[2], h[3]}); }},
 };
 
@@ -75,64 +87,11 @@ const Rule& find_rule(const std::string& name) {
   return *found;
 }
 
-int find_loop(const char* name) {
-  const UpdateTable table = vectors().updates();
-  for (int i = 0; i < table.count; ++i) {
-    if (std::string(table.functions[i].name) == name) return i;
-  }
-  throw std::logic_error("every rule has a loop");
-}
-
-/// Arrays of many parameters, `width` each after the hyper-parameters, as one range of elements.
-class Group {
- public:
-  Group(const Signature& s, size_t width) : width_(width), ends_{0} {
-    NN_CHECK((s.arrays.size() - 1) % width == 0,
-             "arrays must be " << width << " for each parameter, got " << s.arrays.size() - 1);
-    s.contiguous(0, DType::kFloat64);
-    for (size_t first = 1; first < s.arrays.size(); first += width) {
-      const int64_t size = s.contiguous(first).size();
-      for (size_t k = 1; k < width; ++k) {
-        NN_CHECK(s.contiguous(first + k).size() == size,
-                 "arrays of a parameter must be alike, got " << s.array(first + k).size() << " and " << size);
-      }
-      ends_.push_back(ends_.back() + size);
-    }
-  }
-
-  int64_t size() const { return ends_.back(); }
-  size_t count() const { return ends_.size() - 1; }
-  int64_t size(size_t parameter) const { return ends_[parameter + 1] - ends_[parameter]; }
-  float* array(void* const* arrays, size_t parameter, size_t k) const {
-    return static_cast<float*>(arrays[1 + parameter * width_ + k]);
-  }
-
-  /// Calls body(parameter, offset, n) for pieces that cover all parameters.
-  template <class Body>
-  void visit(const Body& body) const {
-    parallel_for(
-        size(), kGrain,
-        [&](int64_t begin, int64_t end, int) {
-          size_t k = std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin() - 1;
-          for (; begin < end; ++k) {
-            const int64_t stop = std::min(end, ends_[k + 1]);
-            if (stop > begin) body(k, begin - ends_[k], stop - begin);
-            begin = std::max(begin, stop);
-          }
-        },
-        16);
-  }
-
- private:
-  size_t width_;
-  std::vector<int64_t> ends_;
-};
-
 class Update : public Op {
  public:
   explicit Update(const Signature& s)
       : rule_(find_rule(s.args.get<std::string>("rule"))),
-        loop_(find_loop(rule_.loop)),
+        loop_(find_update_loop(rule_.loop)),
         n_states_(vectors().updates().functions[loop_].n_states),
         group_(s, 2 + n_states_) {}
 
@@ -193,26 +152,16 @@ class ScaleGrad final : public ChangeGrad {
   }
 };
 
-/// The Euclidean norm of x; squares that overflow float32 are summed up once more in float64.
-double norm_of(const float* x, int64_t n) {
-  double sum = vectors().sum_of_squares(x, n);
-  if (std::isinf(sum)) {
-    sum = 0.0;
-    for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
-  }
-  return std::sqrt(sum);
-}
-
 class ClipGrad final : public ChangeGrad {
  public:
   using ChangeGrad::ChangeGrad;
   void run(void* const* arrays) const override {
     const double limit = *static_cast<const double*>(arrays[0]);
-    const auto grain = static_cast<int64_t>(group_.size() < kGrain ? group_.count() : 1);
+    const auto grain = static_cast<int64_t>(group_.size() < Group::kGrain ? group_.count() : 1);
     parallel_for(static_cast<int64_t>(group_.count()), grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t parameter = begin; parameter < end; ++parameter) {
         float* g = group_.array(arrays, parameter, 1);
-        const double norm = norm_of(g, group_.size(parameter));
+        const double norm = std::sqrt(squares_of(g, group_.size(parameter)));
         if (norm > limit) vectors().rows.row_scale(g, group_.size(parameter), static_cast<float>(limit / norm), g);
       }
     });
@@ -220,6 +169,23 @@ class ClipGrad final : public ChangeGrad {
 };
 
 }  // namespace
+
+int find_update_loop(const char* name) {
+  const UpdateTable table = vectors().updates();
+  for (int i = 0; i < table.count; ++i) {
+    if (std::string(table.functions[i].name) == name) return i;
+  }
+  throw std::logic_error("every rule has a loop");
+}
+
+double squares_of(const float* x, int64_t n) {
+  double sum = vectors().sum_of_squares(x, n);
+  if (std::isinf(sum)) {
+    sum = 0.0;
+    for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
+  }
+  return sum;
+}
 
 void register_update(Registry& registry) {
   registry.add("update", make<Update>);

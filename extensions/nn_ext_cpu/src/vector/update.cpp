@@ -47,6 +47,16 @@ UpdateFunction three_states(const char* name, F function) {
 
 using H = const float*;
 
+/// x between two bounds; NaN stays.
+inline float within(float x, float low, float high) {
+  const float raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
+inline float lamb_direction(float w, float m, float v, H h) {
+  return h[4] * m / (__builtin_sqrtf(h[5] * v) + h[6]) + h[7] * w;
+}
+
 const UpdateFunction kUpdates[] = {
     // h: lr
     stateless("Sgd", [](float& w, float g, H h) { w -= h[0] * g; }),
@@ -121,6 +131,34 @@ const UpdateFunction kUpdates[] = {
                    d = h[4] * d - h[0] * g / __builtin_sqrtf(n - a * a + h[1]);
                    w += d;
                  }),
+    // h: corrected alpha, beta1, 1 - beta1, beta2, 1 - beta2, eps, bounds of the rate
+    two_states("AdaBound",
+               [](float& w, float g, float& m, float& v, H h) {
+                 m = h[1] * m + h[2] * g;
+                 v = h[3] * v + h[4] * g * g;
+                 w -= within(h[0] / (__builtin_sqrtf(v) + h[5]), h[6], h[7]) * m;
+               }),
+    three_states("AMSBound",
+                 [](float& w, float g, float& m, float& v, float& largest, H h) {
+                   m = h[1] * m + h[2] * g;
+                   v = h[3] * v + h[4] * g * g;
+                   largest = larger(largest, v);
+                   w -= within(h[0] / (__builtin_sqrtf(largest) + h[5]), h[6], h[7]) * m;
+                 }),
+    // h: momentum, decay; h[8] is the rate of the parameter
+    one_state("Lars",
+              [](float& w, float g, float& v, H h) {
+                v = h[0] * v + h[8] * (g + h[1] * w);
+                w -= v;
+              }),
+    // h: beta1, 1 - beta1, beta2, 1 - beta2, factors of both means, eps, decay; h[8] is the rate of the parameter
+    three_states("LambDirection",
+                 [](float& w, float g, float& m, float& v, float& r, H h) {
+                   m = h[0] * m + h[1] * g;
+                   v = h[2] * v + h[3] * g * g;
+                   r = lamb_direction(w, m, v, h);
+                 }),
+    two_states("Lamb", [](float& w, float, float& m, float& v, H h) { w -= h[8] * lamb_direction(w, m, v, h); }),
     // h: lr, beta1, 1 - beta1, beta2, 1 - beta2, decay
     one_state("Lion",
               [](float& w, float g, float& m, H h) {
