@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from nn_core.graph.lengths import KINDS
 from nn_core.graph.node import Node, Value, forward_order
 
 
@@ -45,12 +46,13 @@ def _built_again(order: Sequence[Node]) -> set[Node]:
 
 def _settings_like(node: Node, batches: set[int]) -> Iterator[str]:
     given = getattr(node.setup, "given", {})
-    for name, setting in given.items():
-        if name in node.setup.lengths or isinstance(setting, (bool, str)):
+    for name, plain in given.items():
+        if isinstance(plain, (bool, str)):
             continue
+        setting = node.setup.lengths.get(name, plain)
         listed = isinstance(setting, (tuple, list))
         for place, number in enumerate(setting if listed else [setting]):
-            text = _likeness(number, batches)
+            text = "" if type(number) in KINDS else _likeness(number, batches)
             if text:
                 yield f"{node.spec.api} {name}{f'[{place}]' if listed else ''} = {text}"
 
