@@ -30,7 +30,7 @@ from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import atomic_writer, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
-from nn_core.files.entries import MAX_EXPANSION
+from nn_core.files.budget import budget
 from nn_core.random import Rng
 
 #: Samples in one file.
@@ -407,7 +407,7 @@ def _require_plausible(folder: Path, name: str, count: int) -> None:
         n_bytes = (folder / name).stat().st_size
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{folder / name}: a cache must hold an array for each variable, got: {error}") from error
-    if count > n_bytes * (MAX_EXPANSION if name.endswith(".h5") else 1):
+    if count > n_bytes * (budget().expansion if name.endswith(".h5") else 1):
         raise FileFormatError(f"{folder / name}: there must be {count} samples, got a file of {n_bytes} bytes")
 
 
