@@ -1,20 +1,24 @@
 """Sums and means: element-wise programs whose output is smaller than their input receives sums.
 
-Such a program joins others. A large array whose reduced axes are neighbours has an operation of its own, which is faster.
+Such a program joins others. Large arrays have an operation of their own for neighbouring axes, which is faster; other axes are
+reduced in several stages.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import blocks_around, refuse_dtypes, reshaped
+from nn_ext_cpu.describe import refuse_dtypes, reshaped
 
 #: Arrays of fewer elements gain more from joining a program, and outputs of fewer do not keep threads busy.
 _LARGE: Final = 1 << 15
 _SHARED: Final = 1 << 10
 #: So many neighbouring lanes do, however few elements the output has.
 _LANES: Final = 128
+#: Sums of so few elements take more memory traffic than they save.
+_SHORT: Final = 8
 
 
 class SumKernel:
@@ -45,12 +49,9 @@ class SumKernel:
         (x,), (y,) = call.inputs, call.outputs
         assert x is not None
         kept = self._kept(call)
-        axes = [axis for axis, (length, rest) in enumerate(zip(x.shape, kept, strict=True)) if length != rest]
-        blocks = blocks_around(x.shape, axes) if x.strides is None and x.size >= _LARGE else None
-        if blocks is not None and (y.size >= _SHARED or blocks[2] >= _LANES):
-            views = [reshaped(x, blocks), y]
-            runner: Runner = _native.prepare("sum_along", [x, y], views=views, scale=self._scale(call))
-            return runner
+        stages = _stages(x.shape, kept) if x.strides is None and x.size >= _LARGE else []
+        if len(stages) > 1 or (stages and (y.size >= _SHARED or stages[0][2] >= _LANES)):
+            return self._along(call, stages)
         return self._prepared(call, [x, y], [x, reshaped(y, kept)], 0, 1)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -71,6 +72,19 @@ class SumKernel:
         assert x is not None
         return max(y.size, 1) / max(x.size, 1) if self._mean else 1.0
 
+    def _along(self, call: Call, stages: Sequence[tuple[int, int, int]]) -> Runner:
+        """The sums of each stage, those of all but the last one in working memory."""
+        (x,), (y,) = call.inputs, call.outputs
+        assert x is not None
+        working = [ArrayDesc((before * after,), x.dtype) for before, _, after in stages[:-1]]
+        arrays, sources = [x, y, *working], [0, *range(2, len(stages) + 1)]
+        operations = []
+        for stage, source, target in zip(stages, sources, [*sources[1:], 1], strict=True):
+            scale = self._scale(call) if target == 1 else 1.0
+            views = [reshaped(arrays[source], stage), arrays[target]]
+            operations.append(_native.prepare("sum_along", arrays, views=views, places=[source, target], scale=scale))
+        return _native.chain(operations, len(working)) if working else operations[0]
+
     def _prepared(
         self,
         call: Call,
@@ -82,6 +96,25 @@ class SumKernel:
         program = [("mul_scalar", target, [source], [self._scale(call)])] if self._mean else [("copy", target, [source], [])]
         runner: Runner = _native.prepare("pointwise", arrays, views=views, program=program)
         return runner
+
+
+def _stages(shape: Shape, kept: Shape) -> list[tuple[int, int, int]]:
+    """Elements before, along and after each run of neighbouring axes that are reduced, the last run first.
+
+    Empty where the last run is so short that its sums, which the next one reads, are many.
+    """
+    stages: list[tuple[int, int, int]] = []
+    lengths, run = list(shape), []
+    for axis in reversed(range(-1, len(shape))):
+        if axis >= 0 and (shape[axis] == 1 or shape[axis] != kept[axis]):
+            run += [axis] if shape[axis] != 1 else []
+            continue
+        if run:
+            first, last = run[-1], run[0]
+            stages.append((math.prod(lengths[:first]), math.prod(lengths[first : last + 1]), math.prod(lengths[last + 1 :])))
+            lengths[first : last + 1] = [1] * (last + 1 - first)
+            run = []
+    return [] if len(stages) > 1 and stages[0][1] < _SHORT else stages
 
 
 _SUM: Final = SumKernel(mean=False)
