@@ -31,6 +31,7 @@ class NnpLoader:
         self._scope = scope
         self._networks = {network.name: network for network in self._document.proto.network}
         with self._in_scope():
+            _renew_others(self._document.parameters)
             put_parameters(self._document.parameters)
 
     def get_network_names(self) -> list[str]:
@@ -41,6 +42,9 @@ class NnpLoader:
         self, name: str, batch_size: int | None = None, callback: "NnpNetworkPass | None" = None
     ) -> "NnpNetwork":
         """Make the graph of a network.
+
+        Parameters that were removed since the file was read, or have another shape by now, are put back with their last
+        values. Graphs that were made with the others keep those.
 
         Args:
             name: of the network.
@@ -53,6 +57,7 @@ class NnpLoader:
         if name not in self._networks:
             raise ArgumentError(f"get_network: name must be one of {list(self._networks)}, got {name!r}")
         with self._in_scope():
+            _renew_others(self._document.parameters)
             return NnpNetwork(plan_network(self._networks[name], self._document.name), batch_size, callback)
 
     @contextmanager
@@ -81,6 +86,14 @@ def put_parameters(entries: Mapping[str, Entry]) -> None:
             )
         else:
             parameter.d = entry.values
+
+
+def _renew_others(entries: Mapping[str, Entry]) -> None:
+    """Put new parameters in the place of those of the current scope that are missing or have other shapes than in a file."""
+    for name, entry in entries.items():
+        parameter = nn.parameter.get_parameter(name)
+        if parameter is None or parameter.shape != entry.values.shape:
+            nn.parameter.set_parameter(name, parameter_of(entry))
 
 
 class NnpNetwork:

@@ -546,6 +546,33 @@ def test_changes_of_what_is_not_there_are_refused(use):
         changed(change)
 
 
+def test_two_files_with_other_shapes_under_the_same_names(tmp_path):
+    loaders = []
+    for width in (3, 5):
+        nn.clear_parameters()
+        x = nn.Variable.from_numpy_array(np.ones((2, width)))
+        y = PF.affine(x, width + 1, name="a")
+        y.forward()
+        save(tmp_path / f"{width}.nnp", contents(x, y))
+        loaders.append((tmp_path / f"{width}.nnp", y.d))
+    loaders = [(NnpLoader(path), expected) for path, expected in loaders]
+    networks = [loader.get_network("net") for loader, _ in loaders]
+    nn.clear_parameters()
+    networks += [loader.get_network("net") for loader, _ in loaders]
+    for network, (_, expected) in zip(networks, loaders * 2, strict=True):
+        network.inputs["x"].d = 1
+        network.outputs["y"].forward()
+        np.testing.assert_allclose(network.outputs["y"].d, expected, rtol=1e-6)
+    for value in nn.get_parameters().values():
+        value.d = 0
+    again = loaders[1][0].get_network("net")
+    again.inputs["x"].d = 1
+    again.outputs["y"].forward()
+    assert not again.outputs["y"].d.any()  # parameters of the right shape are left alone
+    with pytest.raises(ArgumentError, match="must keep its shape"):
+        load(tmp_path / "3.nnp")
+
+
 def test_unknown_networks_are_refused():
     loader = NnpLoader(DATA / "convnet.nnp")
     assert loader.get_network_names() == ["net", "train"]
