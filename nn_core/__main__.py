@@ -1,5 +1,6 @@
 """The command ``nn-core``, also ``python -m nn_core``: what is installed, what works, and who runs a function."""
 
+import os
 import platform
 import sys
 import sysconfig
@@ -23,7 +24,7 @@ from nn_core.errors import NNCoreError
 from nn_core.messages.synonyms import suggestion
 from nn_core.runtime import installed
 from nn_core.runtime.caches import caches
-from nn_core.settings import cache_mb, settings
+from nn_core.settings import cache_mb, set_keep_values, settings
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 
@@ -289,9 +290,10 @@ def check_extension_command(what: str, fast: bool, json_path: Path | None, badge
 
 @main.command(context_settings={"allow_interspersed_args": False}, short_help="Run a program that was written for NNabla.")
 @click.option("-m", "is_module", is_flag=True, help="PROGRAM is the name of a module, as for python -m.")
+@click.option("--keep-values", is_flag=True, help="Clear flags free nothing: for programs that read what NNabla leaves there.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(program: str, arguments: Sequence[str], is_module: bool) -> None:
+def run(program: str, arguments: Sequence[str], is_module: bool, keep_values: bool) -> None:
     """Run PROGRAM, a script written for NNabla, with ARGUMENTS; its imports of nnabla give nn_core.
 
     The program nnabla_cli stands for the commands here: nn-core run nnabla_cli train -c network.nnp -o results.
@@ -307,6 +309,9 @@ def run(program: str, arguments: Sequence[str], is_module: bool) -> None:
         main.main(given, prog_name=PROGRAM)
     if not is_module and not Path(program).exists():
         raise click.UsageError(f"run: PROGRAM must be a file, got {program!r}")
+    if keep_values:
+        os.environ["NN_CORE_KEEP_VALUES"] = "1"  # for the processes that it starts
+        set_keep_values(True)
     sys.exit(run_program(program, arguments, is_module=is_module))
 
 

@@ -53,6 +53,7 @@ class Settings:
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
         trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
         nnabla_program: NN_CORE_NNABLA_PROGRAM. True: an unchanged program of NNabla runs, as under ``nn-core run``.
+        keep_values: NN_CORE_KEEP_VALUES. True: clear flags of passes free nothing.
 
     Example:
         >>> from nn_core.settings import Settings
@@ -78,6 +79,7 @@ class Settings:
     comm_timeout: float = 300.0
     trust_hdf5: bool = False
     nnabla_program: bool = False
+    keep_values: bool = False
 
     def allows_plugin(self, name: str) -> bool:
         """Whether NN_CORE_PLUGINS lets the plugin called `name` be used."""
@@ -118,6 +120,7 @@ class Settings:
             comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
             trust_hdf5=_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
             nnabla_program=_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
+            keep_values=_bool(environment, "NN_CORE_KEEP_VALUES", default.keep_values),
         )
 
 
@@ -137,11 +140,13 @@ def settings() -> Settings:
 _DISABLED: Final[list[frozenset[str]]] = []
 #: The number of threads that `set_num_threads` has set; empty: what the environment says.
 _NUM_THREADS: Final[list[int]] = []
-#: The values that `set_cache_mb`, `set_deterministic`, `set_nnabla_program` have set; empty: the environment decides.
+#: The values that `set_cache_mb`, `set_deterministic`, `set_nnabla_program` and `set_keep_values` have set; empty: the
+#: environment decides.
 _CACHE_MB: Final[list[int]] = []
 _DETERMINISTIC: Final[list[bool]] = []
 _NNABLA_PROGRAM: Final[list[bool]] = []
-_SWITCHES: Final[tuple[list[Any], ...]] = (_DISABLED, _NUM_THREADS, _CACHE_MB, _DETERMINISTIC, _NNABLA_PROGRAM)
+_KEEP_VALUES: Final[list[bool]] = []
+_SWITCHES: Final[tuple[list[Any], ...]] = (_DISABLED, _NUM_THREADS, _CACHE_MB, _DETERMINISTIC, _NNABLA_PROGRAM, _KEEP_VALUES)
 #: Called after one of these changed or an optimization was switched: work that was prepared is forgotten.
 WHEN_SWITCHED: Final[list[Callable[[], object]]] = []
 
@@ -309,6 +314,41 @@ def set_nnabla_program(unchanged: bool) -> None:
     if not isinstance(unchanged, bool):
         raise ArgumentError(f"set_nnabla_program: unchanged must be True or False, got {unchanged!r}")
     _set(_NNABLA_PROGRAM, unchanged, is_nnabla_program())
+
+
+def keeps_values() -> bool:
+    """Whether clear flags of passes free nothing.
+
+    Example:
+        >>> from nn_core.settings import keeps_values
+        >>> keeps_values()
+        False
+    """
+    return _KEEP_VALUES[0] if _KEEP_VALUES else settings().keep_values
+
+
+def set_keep_values(keep: bool) -> None:
+    """Let clear flags of passes free nothing, or free again: for programs that read what NNabla leaves behind by chance.
+
+    Passes then take the memory and the time that they take without the flags.
+
+    Raises:
+        ArgumentError: when `keep` is neither True nor False.
+
+    Example:
+        >>> import numpy as np
+        >>> import nn_core as nn, nn_core.functions as F
+        >>> from nn_core.settings import set_keep_values
+        >>> set_keep_values(True)
+        >>> h = F.exp(nn.Variable.from_numpy_array(np.zeros(2)))
+        >>> F.sum(h).forward(clear_buffer=True)
+        >>> h.d.tolist()
+        [1.0, 1.0]
+        >>> set_keep_values(False)
+    """
+    if not isinstance(keep, bool):
+        raise ArgumentError(f"set_keep_values: keep must be True or False, got {keep!r}")
+    _set(_KEEP_VALUES, keep, keeps_values())
 
 
 def _set(place: list[Any], value: object, before: object) -> None:

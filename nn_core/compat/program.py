@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from nn_core.compat.dropped import add_hint
 from nn_core.compat.unchanged import run_unchanged
 
 #: Exit status of a program that Ctrl-C ended, as shells report it.
@@ -19,8 +20,9 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     """Run a script (or a module, as ``python -m`` does) as ``__main__``, with nn_core under NNabla's names.
 
     ``sys.argv`` and ``sys.path`` are what the interpreter would set. An exception is printed as the interpreter would
-    print it, without the frames that started the program. Processes that `multiprocessing` starts, by any method, and
-    other interpreters that inherit the environment find the same names; see `nn_core.compat.unchanged`.
+    print it, without the frames that started the program; one about a name that NumPy 2 has dropped says what to write.
+    Processes that `multiprocessing` starts, by any method, and other interpreters that inherit the environment find the
+    same names; see `nn_core.compat.unchanged`.
 
     Args:
         program: path of a script, or of a folder or archive with ``__main__.py``; name of a module.
@@ -42,6 +44,7 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     except SystemExit:
         raise
     except BaseException as error:  # the interpreter reports every kind, too
+        add_hint(error)
         own = _without_our_frames(error.__traceback__)
         sys.excepthook(type(error), error.with_traceback(own), own)
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1

@@ -25,7 +25,7 @@ from nn_core.graph.trace_node import ANYWHERE
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.runtime.ambient import MEMO
-from nn_core.settings import is_enabled
+from nn_core.settings import is_enabled, keeps_values
 from nn_core.spec.model import FunctionSpec
 
 #: Kinds of dtypes of NumPy that a gradient cannot have: complex numbers, objects, texts, dates.
@@ -51,6 +51,7 @@ def run_backward(
     _end_traces(root)
     grad = _checked_start(root, grad)
     hooks = _hooks(pre_hook, post_hook)
+    clear_buffer = clear_buffer and not keeps_values()
     if completions is not None:
         completions = _unseen(completions, hooks, finish)
     plan: BackwardPlan | None = None

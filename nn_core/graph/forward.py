@@ -23,6 +23,7 @@ from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.graph.shared_layers import warn_of_shared_layers
 from nn_core.graph.shown import Outlook
 from nn_core.graph.uncomputed import require_values
+from nn_core.settings import keeps_values
 from nn_core.typing import Array, Runner
 
 #: Retention policies of a forward pass: everything, what a backward pass needs, or the results only.
@@ -49,6 +50,8 @@ def run_forward(
 ) -> None:
     """Compute the data of `roots` from the leaves of their graph."""
     hooks = active_hooks(pre_hook, post_hook)
+    if (clear_buffer or clear_no_need_grad) and keeps_values():
+        clear_buffer = clear_no_need_grad = False
     policy = KEEP_OUTPUTS if clear_buffer else KEEP_FOR_BACKWARD if clear_no_need_grad else KEEP_ALL
     if not roots:
         return

@@ -34,10 +34,11 @@ def test_every_variable_is_read():
         "NN_CORE_COMM_TIMEOUT": "0",
         "NN_CORE_TRUST_HDF5": "1",
         "NN_CORE_NNABLA_PROGRAM": "1",
+        "NN_CORE_KEEP_VALUES": "1",
     }
     disabled = frozenset({"fuse", "winograd"})
     base = Settings(False, True, "DEBUG", 3, True, disabled, True, ("+acme", "-other"), 2.5, True)
-    expected = replace(base, communicator="mpi", comm_timeout=0, trust_hdf5=True, nnabla_program=True)
+    expected = replace(base, communicator="mpi", comm_timeout=0, trust_hdf5=True, nnabla_program=True, keep_values=True)
     assert Settings.read(environment) == expected
 
 

@@ -7,12 +7,16 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.compat import unchanged
+from nn_core.compat.dropped import add_hint
 from nn_core.errors import ArgumentError
 from nn_core.ext_utils import get_extension_context
-from nn_core.settings import is_nnabla_program, set_nnabla_program
+from nn_core.settings import is_nnabla_program, set_keep_values, set_nnabla_program
 from nn_core.utils.download import get_data_home
 
 PAGE = Path(__file__).parents[3] / "docs" / "from_nnabla.md"
@@ -122,3 +126,53 @@ def test_an_unknown_keyword_of_a_context_is_ignored_with_one_warning(mode, caplo
     assert not is_nnabla_program()
     with pytest.raises(ArgumentError, match="takes device_id, type_config, got 'acme'"):
         get_extension_context("reference", acme="float")
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_values_that_clear_flags_would_free_are_kept(dynamic):
+    set_keep_values(True)
+    try:
+        x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
+        for _ in range(3):
+            x.grad.zero()
+            with nn.auto_forward(dynamic):
+                h = F.exp(x)
+                y = F.sum(h * h)
+            if not dynamic:
+                y.forward(clear_buffer=True)
+            y.backward(clear_buffer=True)
+            np.testing.assert_allclose(h.d, np.exp(x.d), rtol=1e-5)
+            np.testing.assert_allclose(h.g, 2 * np.exp(x.d), rtol=1e-5)
+    finally:
+        set_keep_values(False)
+    y.forward(clear_buffer=True)
+    assert h.data.clear_called
+    with pytest.raises(ArgumentError, match="set_keep_values: keep must be True or False, got 1"):
+        set_keep_values(1)
+
+
+def test_the_option_that_keeps_values(program):
+    code = """
+        import os, subprocess, sys
+        import nnabla as nn, nnabla.functions as F
+        from nnabla.settings import keeps_values
+        h = F.exp(nn.Variable.from_numpy_array([0.0]))
+        F.sum(h).forward(clear_buffer=True)
+        print(keeps_values(), h.d, os.environ["NN_CORE_KEEP_VALUES"])
+    """
+    assert program(code, "-m", "nn_core", "run", "--keep-values").stdout == "True [1.] 1\n"
+
+
+def test_names_that_numpy_has_dropped_are_explained(tmp_path):
+    for line, hint in (
+        ("numpy.product([2, 3])", "NumPy 2 has dropped the name product; write np.prod"),
+        ("numpy.zeros(2).tostring()", "NumPy 2 has dropped the name tostring; write a.tobytes()"),
+    ):
+        (tmp_path / "program.py").write_text(f"import numpy\n{line}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "nn_core", "run", "program.py"]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert result.returncode == 1
+        assert result.stderr.rstrip().endswith(f"hint: {hint}")
+    for error in (AttributeError("x", name="prod", obj=np), ValueError("x")):
+        add_hint(error)
+        assert str(error) == "x"
