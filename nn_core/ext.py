@@ -24,6 +24,7 @@ from nn_core.dispatch.kinds import ParametricFunctionInfo as ParametricFunctionI
 from nn_core.dispatch.kinds import PassInfo as PassInfo
 from nn_core.dispatch.kinds import SchedulerInfo as SchedulerInfo
 from nn_core.dispatch.kinds import SolverInfo as SolverInfo
+from nn_core.dispatch.kinds import TracerInfo as TracerInfo
 from nn_core.dispatch.kinds import TrainingInfo as TrainingInfo
 from nn_core.dispatch.kinds import ViewerInfo as ViewerInfo
 from nn_core.dispatch.kinds import WordInfo as WordInfo
@@ -83,6 +84,8 @@ if TYPE_CHECKING:
     import nn_core.parametric_functions as PF
     import nn_core.solvers as S
     from nn_core.graph.memory import plan_memory as plan_memory
+    from nn_core.graph.tracing import TracedCall as TracedCall
+    from nn_core.graph.tracing import trace_calls as trace_calls
     from nn_core.io.parameters import parameter_of as parameter_of
     from nn_core.parameter import get_parameter_or_create as get_parameter_or_create
     from nn_core.parametric_functions import parametric_function_api as parametric_function_api
@@ -131,6 +134,8 @@ __all__ = [
     "ShapeError",
     "SolverInfo",
     "Step",
+    "TracedCall",
+    "TracerInfo",
     "TrainingInfo",
     "Variable",
     "ViewerInfo",
@@ -165,6 +170,7 @@ __all__ = [
     "set_num_threads",
     "settings",
     "shape_rule",
+    "trace_calls",
     "unregister",
     "write_entries",
 ]
@@ -181,6 +187,8 @@ _ON_DEMAND: Final = {
     "parameter_of": "nn_core.io.parameters:parameter_of",
     "plan_memory": "nn_core.graph.memory:plan_memory",
     "Variable": "nn_core.variable:Variable",
+    "TracedCall": "nn_core.graph.tracing:TracedCall",
+    "trace_calls": "nn_core.graph.tracing:trace_calls",
 }
 
 

@@ -24,6 +24,7 @@ from nn_core.dispatch.kinds import (
     PassInfo,
     SchedulerInfo,
     SolverInfo,
+    TracerInfo,
     TrainingInfo,
     ViewerInfo,
     WordInfo,
@@ -186,6 +187,11 @@ def nn_core_passes() -> Sequence[PassInfo]:  # type: ignore[empty-body]  # a dec
 @hookspec
 def nn_core_viewers() -> Sequence[ViewerInfo]:  # type: ignore[empty-body]  # a declaration
     """Name the viewers and monitors of the plugin."""
+
+
+@hookspec
+def nn_core_tracers() -> Sequence[TracerInfo]:  # type: ignore[empty-body]  # a declaration
+    """Name the tracers of functions of the plugin."""
 
 
 @hookspec

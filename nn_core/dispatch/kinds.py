@@ -280,6 +280,23 @@ class ViewerInfo(RoleInfo):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TracerInfo(TargetInfo):
+    """A tracer of functions: profilers, counters, exporters to systems that watch programs.
+
+    `target` is called with a ``TracedCall`` after each run of a function, or a class of objects that are, for
+    ``nn_core.ext.trace_calls(name)``.
+
+    Example:
+        >>> from nn_core.ext import TracerInfo, hookimpl
+        >>> @hookimpl
+        ... def nn_core_tracers():
+        ...     return [TracerInfo(name="acme_spans", target="nn_ext_acme.spans:Exporter")]
+        >>> nn_core_tracers()[0].name
+        'acme_spans'
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WordInfo(ExtensionInfo):
     """A word for specifications of operators, "<plugin>.<word>"; `description` says what it means.
 
@@ -355,6 +372,7 @@ _ROWS: Final = (
     Kind("data", DataInfo, "part of data loading", pattern(r"\.?[A-Za-z][A-Za-z0-9_]*"), ("source", "cache", "cell")),
     Kind("passes", PassInfo, "graph pass", roles=("pass", "fusion")),
     Kind("viewers", ViewerInfo, "viewer", roles=("viewer", "monitor"), own="nn_core.monitor"),
+    Kind("tracers", TracerInfo, "tracer"),
     Kind("words", WordInfo, "word", pattern(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*"), ("topic", "tag"), is_prefixed=True),
 )
 #: Every kind that is only offered by name, by its key. Backends and functions have rules of their own.

@@ -26,6 +26,7 @@ class BackwardPlan(Plan):
     """A plan that also remembers the gradient it starts from and the leaves it adds to."""
 
     is_exact = False
+    part = "backward"
 
     def __init__(self, clear_buffer: bool) -> None:
         super().__init__()

@@ -24,6 +24,7 @@ from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.replay import Part, Structure, release
 from nn_core.graph.rule import RuleRunner
 from nn_core.graph.run import fetch, value_of
+from nn_core.graph.tracing import LISTENERS, traced
 from nn_core.typing import Array, ArrayDesc, Runner
 
 #: How often a structure was seen, by the hash of its key; where two share one, a pass is compiled early.
@@ -294,7 +295,12 @@ def _computed(
     ]
     results = _results(part, gradient.read_results) if gradient.read_results else gradient.unread
     targets = [None if make is None else make() for make in gradient.makers]
-    runner(*data, *results, *grads, *targets)
+    arrays = (*data, *results, *grads, *targets)
+    if LISTENERS:
+        kernel = gradient.kernel
+        traced(runner, arrays, kernel.spec, kernel.args, kernel.backend, kernel.implementation, "backward")
+    else:
+        runner(*arrays)
     return targets
 
 

@@ -23,6 +23,7 @@ from nn_core.graph.memory import Arena, Slot
 from nn_core.graph.node import Node, Value, forward_order
 from nn_core.graph.plans import Plans
 from nn_core.graph.sources import followed_shapes
+from nn_core.graph.tracing import LISTENERS, traced
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
 from nn_core.typing import Array, Backend, Runner, Step, extra
 
@@ -115,6 +116,8 @@ class Plan:
 
     #: Whether fractions are refused where integers are read; gradients of indices are read as integers, too.
     is_exact: ClassVar[bool] = True
+    #: What of its functions it computes, for those who trace calls.
+    part: ClassVar[str] = "forward"
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -160,7 +163,7 @@ class Plan:
         self.read_leaves()
         runner = step = None
         try:
-            if hooks is not None or finish is not None:
+            if hooks is not None or finish is not None or LISTENERS:
                 self._run_observed(hooks or ([], []), finish)
             elif self._runs == 0:  # binding steps costs more than it saves in a graph that is used once
                 for _, runner, arrays, _, space, *_ in self.entries:  # the last one is told apart below
@@ -309,7 +312,11 @@ class Plan:
         if entry.space is not None:
             ready(entry.space)
         try:
-            entry.runner(*entry.arrays)
+            if LISTENERS and entry.node is not None:
+                node = entry.node
+                traced(entry.runner, entry.arrays, node.spec, node.args, entry.backend, part=self.part)
+            else:
+                entry.runner(*entry.arrays)
         except BaseException as error:
             self._note(error, entry.runner)
             raise

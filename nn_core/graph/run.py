@@ -13,6 +13,7 @@ from nn_core.graph.call import PreparedKernel
 from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import as_channels_last, is_contiguous
 from nn_core.graph.node import Value
+from nn_core.graph.tracing import LISTENERS, traced
 from nn_core.spec.model import FunctionSpec
 from nn_core.typing import Array, Shape
 
@@ -76,6 +77,8 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
     # flags are worked out for kernels that take several layouts only
     runner = kernel.at_once if channels_last is None else kernel.forward_for(channels_last)
     try:
+        if LISTENERS:
+            return traced(runner, arrays, kernel.spec, kernel.args, kernel.backend, kernel.implementation)
         return runner(*arrays)
     except BaseException as error:
         kernel.note(error)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import nn_core as nn
 from nn_core.experimental.graph_converters import FunctionModifier
+from nn_core.ext import TracedCall
 from nn_core.function import Function
 
 
@@ -45,3 +46,14 @@ class LastValueMonitor:
     def add(self, index: int, value: float) -> None:
         """Keep `value`."""
         self.value = float(value)
+
+
+class CallCounter:
+    """Counts the runs of each function."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def __call__(self, call: TracedCall) -> None:
+        """Count one run."""
+        self.counts[call.function] = self.counts.get(call.function, 0) + 1

@@ -15,6 +15,7 @@ from nn_core.ext import (
     PassInfo,
     SchedulerInfo,
     SolverInfo,
+    TracerInfo,
     TrainingInfo,
     ViewerInfo,
     WordInfo,
@@ -112,6 +113,12 @@ def nn_core_viewers() -> Sequence[ViewerInfo]:
         ViewerInfo(name="TextViewer", role="viewer", target=f"{where}:TextViewer"),
         ViewerInfo(name="LastValueMonitor", role="monitor", target=f"{where}:LastValueMonitor"),
     ]
+
+
+@hookimpl
+def nn_core_tracers() -> Sequence[TracerInfo]:
+    """A counter of calls: ``with trace_calls("CallCounter") as counter: ...``."""
+    return [TracerInfo(name="CallCounter", target="nn_ext_kinds.graphs:CallCounter")]
 
 
 @hookimpl

@@ -37,6 +37,7 @@ INFOS = {
     "data": "DataInfo(name='AcmeSource', role='source', target='{target}')",
     "passes": "PassInfo(name='acme_fold', role='pass', target='{target}')",
     "viewers": "ViewerInfo(name='AcmeViewer', role='viewer', target='{target}')",
+    "tracers": "TracerInfo(name='AcmeTracer', target='{target}')",
     "words": "WordInfo(name='acme.exact', role='tag')",  # has no target, and carries the name of its plugin
 }
 PARTS = {"file_formats": "read"}
