@@ -62,7 +62,8 @@ def named(function: F, plugin: str, what: str) -> F:
 
 def own_method(backend: Backend, method: str) -> Any:
     """Return a method of a backend; its exceptions name the plugin of the backend, unless that is one of nn_core."""
-    return named(getattr(backend, method), backend.name.partition(".")[0], f"{method}() of backend {backend.name!r}")
+    function, plugin = getattr(backend, method), backend.name.partition(".")[0]
+    return function if plugin in OWN_PACKAGES else named(function, plugin, f"{method}() of backend {backend.name!r}")
 
 
 def note_origin(error: BaseException, origin: str) -> None:

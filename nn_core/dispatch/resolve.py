@@ -11,6 +11,7 @@ from nn_core.dispatch.known import narrowed_kernel, table_kernel
 from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
 from nn_core.dispatch.report import record
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
+from nn_core.runtime.installed import OWN_PACKAGES
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Backend, Call, Kernel, Refusal, extra
 
@@ -110,6 +111,8 @@ def refusal_of(candidate: Candidate, call: Call, device_id: str, plugins: Plugin
         with PluginCall(plugin, f"use_device() of backend {candidate.backend.name!r}"):
             use_device(device_id)  # what a kernel takes may depend on the device
     owner = plugins.registry.owner_of_kernel(table_kernel(candidate.kernel)) or plugin
+    if owner in OWN_PACKAGES:
+        return candidate.kernel.refuse(call)
     with PluginCall(owner, f"refuse() of the kernel of F.{call.spec.api} for backend {candidate.backend.name!r}"):
         return candidate.kernel.refuse(call)
 

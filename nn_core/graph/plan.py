@@ -23,7 +23,7 @@ from nn_core.graph.memory import Arena, Slot
 from nn_core.graph.node import Node, Value, forward_order
 from nn_core.graph.plans import Plans
 from nn_core.graph.sources import followed_shapes
-from nn_core.graph.tracing import LISTENERS, traced
+from nn_core.graph.tracing import LISTENERS, run_entry
 from nn_core.settings import disabled_optimizations, is_deterministic, is_enabled
 from nn_core.typing import Array, Backend, Runner, Step, extra
 
@@ -312,11 +312,7 @@ class Plan:
         if entry.space is not None:
             ready(entry.space)
         try:
-            if LISTENERS and entry.node is not None:
-                node = entry.node
-                traced(entry.runner, entry.arrays, node.spec, node.args, entry.backend, part=self.part)
-            else:
-                entry.runner(*entry.arrays)
+            run_entry(entry.runner, entry.arrays, entry.node, entry.backend, self.part)
         except BaseException as error:
             self._note(error, entry.runner)
             raise

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from nn_core.dispatch.known import table_kernel
 from nn_core.dispatch.offers import Offer
@@ -51,6 +51,14 @@ class TracedCall:
     end_ns: int
     thread: int
     error: str = ""
+
+
+class _Node(Protocol):
+    @property
+    def spec(self) -> FunctionSpec: ...
+
+    @property
+    def args(self) -> Mapping[str, ArgValue]: ...
 
 
 #: Those who listen now, in all threads.
@@ -152,6 +160,16 @@ def traced(
         )
         for listener in LISTENERS:
             listener(call)
+
+
+def run_entry(
+    runner: Runner, arrays: Sequence[Array | None], node: _Node | None, backend: Backend | None, part: str
+) -> None:
+    """Run a piece of a pass, and tell those who listen; what is no function, such as a copy, is not told of."""
+    if LISTENERS and node is not None:
+        traced(runner, arrays, node.spec, node.args, backend, part=part)
+    else:
+        runner(*arrays)
 
 
 def _described(array: Any) -> tuple[Shape, str] | None:
