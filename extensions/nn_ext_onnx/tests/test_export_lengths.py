@@ -10,7 +10,7 @@ import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.models.imagenet import ShuffleNet05
 from nn_core.models.transformer import GPT, VisionTransformer
-from nn_ext_onnx import export_model
+from nn_ext_onnx import export, export_model
 from nn_ext_onnx.exporting import verification
 
 #: Uses of lengths that the model follows.
@@ -158,6 +158,25 @@ def test_the_batch_and_axes_are_not_given_both():
     x = nn.Variable((3, 4))
     with pytest.raises(ArgumentError, match="dynamic_batch and dynamic_axes must not be given both"):
         export_model({"y": F.tanh(x)}, {"x": x}, dynamic_batch=True, dynamic_axes={"x": [0]})
+
+
+def test_verification_runs_the_model_with_other_lengths(tmp_path, monkeypatch):
+    x, t = nn.Variable((3, 4)), nn.Variable((1, 4))
+    x.d, t.d = 1, 2
+    shapes = []
+
+    def run_model(model, arrays):
+        shapes.append([array.shape for array in arrays.values()])
+        return real(model, arrays)
+
+    real = verification.run_model
+    monkeypatch.setattr(verification, "run_model", run_model)
+    export(tmp_path / "net.onnx", {"y": x * t}, {"x": x, "t": t}, dynamic_axes={"x": {0: "N"}}, verify=True)
+    assert shapes == [[(3, 4), (1, 4)], [(4, 4), (1, 4)], [(9, 4), (1, 4)]]
+    monkeypatch.setattr(verification, "run_model", lambda model, arrays: [y + (len(y) > 3) for y in real(model, arrays)])
+    with pytest.raises(ArgumentError, match="output 'y' must be equal within"):
+        export(tmp_path / "wrong.onnx", {"y": x * t}, {"x": x, "t": t}, dynamic_axes={"x": {0: "N"}}, verify=True)
+    assert not (tmp_path / "wrong.onnx").exists()
 
 
 def test_a_size_that_positions_fix_is_refused():

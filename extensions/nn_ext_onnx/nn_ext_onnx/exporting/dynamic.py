@@ -19,6 +19,8 @@ from nn_ext_onnx.exporting.graphs import Draft, Sizes, draft
 #: Names of axes by their numbers, for inputs and outputs by name.
 Axes: TypeAlias = dict[str, dict[int, str]]
 _Ports: TypeAlias = Mapping[str, nn.Variable]
+#: Outputs and inputs of a graph by name.
+Network: TypeAlias = tuple[dict[str, nn.Variable], dict[str, nn.Variable]]
 #: Other lengths that are tried beside the present one, n: some near it, which tell whether it must be divisible, and some far
 #: from it, in front of which roundings do not hide that a number does not follow. One of each must work, or two that are far.
 _NEAR: Final = (1, 2, 4, 8, 16, 32, -1, -8)
@@ -79,11 +81,11 @@ def _named(name: str, wanted: Any, ndim: int) -> dict[int, str]:
 
 def with_dynamic_axes(
     outputs: _Ports, inputs: _Ports, parameters: _Ports, opset: int, axes: Axes, hint: str
-) -> tuple[Draft, Axes]:
+) -> tuple[Draft, Axes, list[Network]]:
     """Convert a graph so that axes of its inputs may have any length.
 
     Returns:
-        The nodes; and the names of the axes of inputs and outputs that are not fixed.
+        The nodes; the names of the axes of inputs and outputs that are not fixed; and copies of the graph with other lengths.
 
     Raises:
         ArgumentError: when the graph does not work with other lengths, or has numbers that would have to follow them.
@@ -101,7 +103,7 @@ class _Copies:
         #: functions with a shape in numbers that begins with the length of a first axis, which follows it nevertheless
         self.rewritten: set[Function] = set()
 
-    def result(self) -> tuple[Draft, Axes]:
+    def result(self) -> tuple[Draft, Axes, list[Network]]:
         lengths = self._other_lengths()
         try:
             others = [self._copy(wanted) for wanted in lengths]
@@ -115,7 +117,7 @@ class _Copies:
         drafts = [draft(*copy, self.parameters, self.opset, sizes) for copy in copies]
         for other in drafts[1:]:
             self._require_equal(drafts[0], other)
-        return drafts[0], self._named_axes(copies, [self.present, *lengths])
+        return drafts[0], self._named_axes(copies, [self.present, *lengths]), others
 
     # -- copies ----------------------------------------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ class _Copies:
             return False
         return True
 
-    def _copy(self, lengths: Mapping[str, int]) -> tuple[dict[str, nn.Variable], dict[str, nn.Variable]]:
+    def _copy(self, lengths: Mapping[str, int]) -> Network:
         """Outputs and inputs of a copy with other lengths."""
         replaced = {name: self._resized(name, variable, lengths) for name, variable in self.inputs.items()}
         changed = {self.inputs[name]: variable for name, variable in replaced.items() if variable is not self.inputs[name]}

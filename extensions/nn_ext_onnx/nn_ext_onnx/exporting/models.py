@@ -11,7 +11,7 @@ from onnx import helper
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.graph_rewriting import network_ports
-from nn_ext_onnx.exporting.dynamic import Axes, batch_axes, checked_axes, with_dynamic_axes
+from nn_ext_onnx.exporting.dynamic import Axes, Network, batch_axes, checked_axes, with_dynamic_axes
 from nn_ext_onnx.exporting.graphs import Draft, draft
 
 #: Operator sets that are written, and the version of the file format that came with each.
@@ -64,26 +64,39 @@ def export_model(
         >>> [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim]
         ['N', 3, 'y_2']
     """
+    return _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name)[0]
+
+
+def _exported(
+    outputs: Any,
+    inputs: Mapping[str, nn.Variable] | Sequence[nn.Variable] | None,
+    opset: int,
+    dynamic_batch: bool | str,
+    dynamic_axes: DynamicAxes | None,
+    name: str,
+) -> tuple[onnx.ModelProto, list[Network]]:
+    """The model, and the graphs that it has to agree with: the one that was given, and copies with other lengths."""
     if opset not in IR_VERSIONS:
         raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
     parameters = nn.get_parameters(grad_only=False)
     wanted, leaves = network_ports(outputs, inputs, parameters=parameters.values())
     axes: Axes = {}
+    copies: list[Network] = []
     if dynamic_batch and dynamic_axes:
         raise ArgumentError("export: dynamic_batch and dynamic_axes must not be given both, got both")
     if dynamic_batch:
         axes = batch_axes(leaves, dynamic_batch if isinstance(dynamic_batch, str) else "batch")
-        made, axes = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _BATCH_HINT)
+        made, axes, copies = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _BATCH_HINT)
         _require_first_axes(wanted, axes)
     elif dynamic_axes:
         axes = checked_axes(dynamic_axes, leaves, wanted)
-        made, axes = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _AXES_HINT)
+        made, axes, copies = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _AXES_HINT)
     else:
         made = draft(wanted, leaves, parameters, opset)
     model = _model(made, wanted, leaves, name, axes)
     if _is_small(made):
         onnx.checker.check_model(model, full_check=True)
-    return model
+    return model, [(wanted, leaves), *copies]
 
 
 def _require_first_axes(outputs: Mapping[str, nn.Variable], axes: Axes) -> None:
@@ -122,7 +135,8 @@ def export(
         dynamic_batch: see `export_model`.
         dynamic_axes: see `export_model`.
         name: see `export_model`.
-        verify: compute the model with onnxruntime on random inputs and compare, before the file appears.
+        verify: compute the model with onnxruntime and compare, before the file appears: with the data that the inputs have,
+            and, where axes may have any length, with random numbers of other lengths.
         external_data: whether constants go into a second file `<path>.data`; None: if the model is too large for one.
 
     Raises:
@@ -137,12 +151,14 @@ def export(
         ...     onnx.load(f"{folder}/net.onnx").graph.node[0].op_type
         'Tanh'
     """
-    model = export_model(outputs, inputs, opset=opset, dynamic_batch=dynamic_batch, dynamic_axes=dynamic_axes, name=name)
+    model, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name)
     if verify:
-        from nn_ext_onnx.exporting.verification import verify_model  # onnxruntime is for those who ask
+        from nn_ext_onnx.exporting.verification import fill_inputs, verify_model  # onnxruntime is for those who ask
 
-        wanted, leaves = network_ports(outputs, inputs, parameters=nn.get_parameters(grad_only=False).values())
-        verify_model(model, wanted, leaves)
+        verify_model(model, *networks[0])
+        for wanted, leaves in networks[1:]:
+            fill_inputs(leaves, networks[0][1].values())
+            verify_model(model, wanted, leaves)
     write_model(path, model, external_data)
 
 

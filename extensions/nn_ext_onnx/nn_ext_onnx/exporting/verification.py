@@ -1,6 +1,6 @@
 """A model held against the graph that it was made of."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +32,14 @@ def run_model(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray[Any, Any]]
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     found: list[np.ndarray[Any, Any]] = session.run(None, dict(arrays))
     return found
+
+
+def fill_inputs(inputs: Mapping[str, nn.Variable], others: Collection[nn.Variable]) -> None:
+    """Give those inputs that are not among `others` random numbers; indices and labels stay as they are."""
+    random = np.random.default_rng(0)
+    for variable in inputs.values():
+        if not any(variable is other for other in others) and np.dtype(variable.data.dtype).kind == "f":
+            variable.d = random.standard_normal(variable.shape)
 
 
 def verify_model(model: onnx.ModelProto, outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable]) -> None:
