@@ -21,10 +21,14 @@ Results = dict[str, np.ndarray]
 
 
 def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[Results, dict[str, str]]:
-    """The results of a case with `package`, and the last line of the error of each pass that fails."""
+    """The results of a case with `package`, and the last line of the error of each pass that fails.
+
+    With inputs named by "second" the gradients are those of their gradients; "held" is what gradients hold before, and
+    "wants_loss" asks for the number of which the gradients are taken.
+    """
     nn, functions = importlib.import_module(package), importlib.import_module(f"{package}.functions")
     wrt = case["wrt"]
-    variables = {name: _variable(nn, array, name in wrt) for name, array in arrays.items()}
+    variables = {name: _variable(nn, array, name in wrt, case.get("held", 0)) for name, array in arrays.items()}
     inputs = [None if name is None else variables[name] for name in case["inputs"]]
     named = {key: variables[name] for key, name in case["named"].items()}
     settings = {key: _setting(value) for key, value in case["settings"].items()}
@@ -35,8 +39,13 @@ def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
             outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
             sources = case["sources"] or range(len(outputs))
             loss = _weighted_sum(nn, functions, [outputs[n] for n in sources])
+            if case.get("second"):
+                loss = _weighted_sum(nn, functions, nn.grad([loss], [variables[name] for name in case["second"]]))
         if not case["dynamic"]:
-            loss.forward()
+            for end in [*(outputs if case.get("second") else ()), loss]:
+                end.forward()
+        if case.get("wants_loss"):
+            results["loss"] = np.array(loss.d)
         results.update({f"out{n}": np.array(output.d) for n, output in enumerate(outputs)})
         results.update({f"in_{name}": np.array(value.d) for name, value in variables.items()})
     except Exception as error:
@@ -50,10 +59,11 @@ def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     return results, {}
 
 
-def _variable(nn: Any, array: np.ndarray, need_grad: bool) -> Any:
+def _variable(nn: Any, array: np.ndarray, need_grad: bool, held: float) -> Any:
+    """A variable with `array`, whose gradient holds `held` before the pass."""
     variable = nn.Variable.from_numpy_array(array.copy(), need_grad=need_grad)
     if need_grad:
-        variable.grad.zero()
+        variable.grad.fill(held) if held else variable.grad.zero()
     return variable
 
 

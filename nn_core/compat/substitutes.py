@@ -19,6 +19,7 @@ _NETWORKS = "nn_core.utils.save, utils.load and utils.nnp_graph read and write n
 #: Modules, and names of modules, that nn_core lacks; an entry speaks for everything inside of it as well.
 SUBSTITUTES = {
     "nnabla.ProtoVariable": _NETWORKS,
+    "nnabla.backward_function": "nn_core.grad(y, x) makes gradients as parts of a graph, of every function and any order",
     "nnabla.autolog": "nn_core.monitor writes losses and images to files",
     "nnabla.core.graph_optimizer": _NETWORKS,
     "nnabla.core.variable_batch_size": _NETWORKS,

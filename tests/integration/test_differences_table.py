@@ -77,6 +77,7 @@ TESTS = {
     "gradients through `nn.recompute(False)`": f"{FACTS}::test_recomputed_parts_inside_of_kept_ones",
     "`PolynomialScheduler` after": f"{FACTS}::test_a_polynomial_rate_stays_zero_after_its_end",
     "`SimpleDataSource.reset()`": f"{FACTS}::test_orders_of_a_source_that_is_read_without_an_iterator",
+    "modules `nnabla.backward_function`": f"{FACTS}::test_modules_of_gradient_functions_are_refused_with_what_to_use",
     "`F.sink` of a leaf": "tests/unit/graph/test_uncomputed.py::test_a_sink_adds_to_the_gradient_of_a_leaf",
     "a Variable that was not computed": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "the truth value": f"{HERE}::test_comparisons_are_no_truth_values",

@@ -1,5 +1,7 @@
 """Behaviour of NNabla 1.39 that programs rely on, and that no other test of ours states; seen on NNabla as a black box."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -265,3 +267,10 @@ def test_the_time_profiler_has_the_time_of_each_scope():
 
 def test_names_that_programs_import():
     assert [_force_list(1), _force_list([1]), _force_list((1, 2))] == [[1], [1], (1, 2)]
+
+
+def test_modules_of_gradient_functions_are_refused_with_what_to_use():
+    import nn_core.compat.nnabla  # noqa: F401  # the names of NNabla
+
+    with pytest.raises(ModuleNotFoundError, match=r"got 'nnabla\.backward_function'\n  hint: .*nn_core\.grad"):
+        importlib.import_module("nnabla.backward_function.convolution")

@@ -1,0 +1,77 @@
+"""The tool that calls functions with odd arguments: what it draws, and whom it finds wrong."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TOOLS = Path(__file__).parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+import odd_calls  # noqa: E402
+from compare_nnabla import arrays_of  # noqa: E402
+from run_nnabla_cases import run  # noqa: E402
+
+
+def case_of(name, repetition=0, **changes):
+    sample, case = odd_calls.odd(name, 0, repetition)
+    return {**case, **changes}, arrays_of(sample)
+
+
+@pytest.mark.parametrize("name", ["tanh", "affine", "sort", "average_pooling"])
+def test_cases_are_odd_and_repeatable(name):
+    cases = [case_of(name, n) for n in range(12)]
+    assert all(case["odd"] for case, _ in cases)
+    again, arrays = case_of(name, 3)
+    assert again == cases[3][0]
+    for key, values in cases[3][1].items():
+        np.testing.assert_array_equal(arrays[key], values)
+
+
+def test_verdicts():
+    case, arrays = case_of("tanh", held=0)
+    right, _ = run("nn_core", case, arrays)
+    wrong = {key: values + 1 for key, values in right.items()}
+    assert set(odd_calls.judge(case, arrays, right, {}).values()) == {"equal"}
+    assert set(odd_calls.judge(case, arrays, wrong, {}).values()) == {"NNabla is wrong"}
+    assert odd_calls.judge(case, arrays, right, {"forward": "refused"}) == {}
+
+
+def test_it_tells_when_nn_core_is_wrong(monkeypatch):
+    case, arrays = case_of("tanh", held=0)
+    right, _ = run("nn_core", case, arrays)
+    monkeypatch.setattr(odd_calls, "run", _off_by_one)
+    verdicts = odd_calls.judge(case, arrays, right, {})
+    assert verdicts["grad_x0"] == "nn_core is wrong"
+
+
+def _off_by_one(package, case, arrays):
+    """Results of which the gradients are wrong; the loss, of which differences are taken, is right."""
+    results, errors = run(package, case, arrays)
+    return {key: values + 1 if key.startswith("grad_") else values for key, values in results.items()}, errors
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_slopes_decide_about_gradients(second):
+    case, arrays = case_of("tanh", held=1)
+    case.pop("second", None)
+    case = {**case, "wrt": ["x0"], **({"second": ["x0"]} if second else {})}
+    arrays = {"x0": np.array([0.3, -0.5], np.float32)}
+    results, errors = run("nn_core", case, arrays)
+    assert not errors
+    assert odd_calls._is_slope(case, arrays, "x0", results["grad_x0"])
+    assert not odd_calls._is_slope(case, arrays, "x0", results["grad_x0"] + 0.1)
+
+
+def test_closeness():
+    nan = np.array([np.nan, np.inf, 1.0])
+    assert odd_calls.close(nan, nan, 1e-4)
+    assert not odd_calls.close(nan, np.array([0.0, np.inf, 1.0]), 1e-4)
+    assert not odd_calls.close(np.ones(2), np.ones((2, 1)), 1e-4)
+    assert not odd_calls.close(np.ones(2), None, 1e-4)
+
+
+def test_the_report_counts_functions_in_which_nn_core_is_wrong(capsys):
+    found = {("nn_core is wrong", "tanh", "out0"): ["case 1", "case 2"], ("equal", "tanh", "grad_x0"): ["case 1"]}
+    assert odd_calls.report(found, 2) == 1
+    assert "nn_core is wrong: tanh out0 (2)\n    case 1" in capsys.readouterr().out

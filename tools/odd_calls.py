@@ -1,0 +1,201 @@
+"""Call every function with odd but valid arguments in NNabla and here; float64 says who is right where they differ.
+
+    python tools/odd_calls.py --nnabla-python /path/to/python3.10 [--cases 100] [--seed 0] [--only sort,norm]
+
+A case is a row of tools/nnabla_samples.py in which something was made odd: settings at or beyond the ends of what is usual,
+arrays of zeros, of equal, tied, large, tiny or negative numbers or of another dtype, gradients that hold something before, and
+gradients of gradients.
+NNabla runs them in its own interpreter, as for tools/compare_nnabla.py, which compares usual arguments. Of what both take and
+answer differently, values are held against a computation in float64, and gradients against differences of such values. Printed
+is a row for each function and verdict, with an example; the exit status is 1 if nn_core is wrong somewhere.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import click
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from compare_nnabla import TOLERANCE, TOLERANCES, arrays_of, describe, run_there
+from nnabla_samples import SAMPLES, Draw, Sample
+from run_nnabla_cases import Results, run
+
+import nn_core as nn
+
+#: What an array of floats becomes, by name.
+ARRAYS: Final = {
+    "zeros": lambda x: x * 0,
+    "ties": np.round,
+    "equal": np.ones_like,
+    "large": lambda x: x * 1e3,
+    "tiny": lambda x: x * 1e-4,
+    "negative": lambda x: -np.abs(x),
+    "double": lambda x: x.astype(np.float64),
+    "halves": lambda x: x.astype(np.float16),
+}
+#: What a number in the settings becomes.
+NUMBERS: Final = (-2, -1, 0, 1, 2, 3, 0.5, -0.5, 1.0, 1e-3, 10.0)
+#: Length of the steps of differences in float64, and how far these may be from a gradient in float32.
+STEP, SLACK = 1e-5, 2e-3
+VERDICTS: Final = ("nn_core is wrong", "nn_core refuses", "both are wrong", "NNabla is wrong", "equal")
+
+
+def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
+    """A sample with one or two odd things, and the description of the case."""
+    draw = Draw([seed, repetition, *name.encode()])
+    sample = SAMPLES[name](draw)
+    changed = []
+    for _ in range(draw.length(1, 2)):
+        settings = [key for key, value in sample.settings.items() if not isinstance(value, str)]
+        if settings and draw.flag():
+            key = draw.one_of(*settings)
+            sample.settings[key] = _odd_setting(draw, sample.settings[key])
+            changed.append(f"{key}={sample.settings[key]}")
+        else:
+            changed += _with_odd_array(draw, sample)
+    case = {**describe(name, sample), "held": draw.one_of(0, 0, 1), "odd": changed}
+    if draw.length(1, 3) == 1 and case["wrt"] and not case["dynamic"]:
+        case["second"] = case["wrt"]
+    return sample, case
+
+
+def _odd_setting(draw: Draw, value: Any) -> Any:
+    """Another value of the kind of `value`."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (list, tuple)) and value:
+        changed = list(value)
+        place = draw.length(0, len(changed) - 1)
+        changed[place] = _odd_setting(draw, changed[place])
+        return changed
+    if isinstance(value, int):
+        return int(draw.one_of(*NUMBERS[:6]))
+    return float(draw.one_of(*NUMBERS)) if isinstance(value, float) else value
+
+
+def _with_odd_array(draw: Draw, sample: Sample) -> list[str]:
+    """Make an array of floats odd; returns what was done."""
+    places = [n for n, array in enumerate(sample.inputs) if array is not None and array.dtype.kind == "f" and array.size]
+    if not places:
+        return []
+    place, kind = draw.one_of(*places), draw.one_of(*ARRAYS)
+    with np.errstate(over="ignore"):
+        sample.inputs[place] = np.asarray(ARRAYS[kind](sample.inputs[place]))
+    return [f"x{place}: {kind}"]
+
+
+def judge(
+    case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], theirs: Results, errors: Mapping[str, str]
+) -> dict[str, str]:
+    """The verdict by result; a refusal counts for the whole case. Nothing where NNabla refuses or the numbers are random."""
+    if "forward" in errors or case["random"]:
+        return {}
+    ours, our_errors = run("nn_core", case, arrays)
+    refused = our_errors.get("forward") or (our_errors.get("backward") if "backward" not in errors else None)
+    if refused:
+        return {refused: "nn_core refuses"}
+    with nn.context_scope(nn.Context(["reference:double"])):
+        exact, _ = run("nn_core", case, arrays)
+    verdicts = {}
+    for key in theirs.keys() & ours.keys():
+        tolerance = TOLERANCES.get(case["api"], TOLERANCE)
+        if close(ours[key], theirs[key], tolerance):
+            verdicts[key] = "equal"
+            continue
+        if key.startswith("grad_"):
+            right = [_is_slope(case, arrays, key[5:], results[key]) for results in (ours, theirs)]
+        else:
+            right = [close(results[key], exact.get(key), tolerance) for results in (ours, theirs)]
+        verdicts[key] = "NNabla is wrong" if right[0] else "nn_core is wrong" if right[1] else "both are wrong"
+    return verdicts
+
+
+def close(given: np.ndarray, expected: np.ndarray | None, tolerance: float) -> bool:
+    """Whether two results are equal in shape, in NaN and infinities, and up to `tolerance` of the largest number."""
+    if expected is None or given.shape != expected.shape:
+        return False
+    given, expected = given.astype(np.float64), expected.astype(np.float64)
+    plain = np.isfinite(expected)
+    if not np.array_equal(given[~plain], expected[~plain], equal_nan=True):
+        return False
+    scale = max(1.0, float(np.max(np.abs(expected[plain]), initial=0.0)))
+    return bool(np.all(np.abs(given[plain] - expected[plain]) <= tolerance * scale))
+
+
+def _is_slope(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], name: str, gradient: np.ndarray) -> bool:
+    """Whether a gradient is that of float64: along some axes, differences of the sum that it is the gradient of say so."""
+    x = arrays[name].astype(np.float64)
+    rng = np.random.default_rng(x.size)
+    for place in rng.permutation(x.size)[:6]:
+        index = np.unravel_index(place, x.shape)
+        sides = [_total(case, {**arrays, name: _moved(x, index, step)}) for step in (STEP, -STEP)]
+        slope = (sides[0] - sides[1]) / (2 * STEP) + case["held"]
+        if not np.isclose(gradient[index], slope, rtol=SLACK, atol=SLACK, equal_nan=True):
+            return False
+    return True
+
+
+def _moved(x: np.ndarray, index: Any, step: float) -> np.ndarray:
+    moved = x.copy()
+    moved[index] += step
+    return moved
+
+
+def _total(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> float:
+    """What the gradients of a case are those of, in float64."""
+    with nn.context_scope(nn.Context(["reference:double"])):
+        results, _ = run("nn_core", {**case, "wants_loss": True}, arrays)
+    return float(results["loss"])
+
+
+def report(found: Mapping[tuple[str, str, str], list[str]], n_cases: int) -> int:
+    """Print a row for each function, verdict and result; returns the number of rows in which nn_core is wrong."""
+    for (verdict, name, key), examples in sorted(found.items(), key=lambda row: (VERDICTS.index(row[0][0]), row[0][1])):
+        if verdict != "equal":
+            click.echo(f"{verdict}: {name} {key} ({len(examples)})\n    {examples[0]}")
+    counts = {verdict: sum(len(rows) for (kind, *_), rows in found.items() if kind == verdict) for verdict in VERDICTS}
+    click.echo(f"{n_cases} cases; results: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
+    return sum(verdict == "nn_core is wrong" for verdict, *_ in found)
+
+
+def _text(sample: Sample, case: Mapping[str, Any]) -> str:
+    shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays_of(sample).items())
+    order = "second" if "second" in case else "first"
+    return f"{shapes} {case['settings']}, odd: {case['odd']}, gradient: {order}, to {case['held']}"
+
+
+@click.command()
+@click.option("--nnabla-python", required=True, help="Interpreter of an environment with NNabla.")
+@click.option("--cases", default=100, show_default=True, help="Cases of each function.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random cases.")
+@click.option("--only", default="", help="Functions to call, separated by commas (default: all).")
+def main(nnabla_python: str, cases: int, seed: int, only: str) -> None:
+    """Call functions with odd arguments in NNabla and here."""
+    drawn = [odd(name, seed, number) for name in (only.split(",") if only else SAMPLES) for number in range(cases)]
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for number, (sample, _) in enumerate(drawn):
+            np.savez(folder / f"{number}.npz", **arrays_of(sample))
+        (folder / "cases.json").write_text(json.dumps([case for _, case in drawn]))
+        run_there(nnabla_python, folder, len(drawn))
+        for number, (sample, case) in enumerate(drawn):
+            errors = json.loads((folder / f"{number}.nnabla.json").read_text())
+            with np.load(folder / f"{number}.nnabla.npz") as file:
+                verdicts = judge(case, arrays_of(sample), dict(file), errors)
+            text = f"case {number}: {_text(sample, case)}"
+            for key, verdict in verdicts.items():
+                found[verdict, case["api"], key].append(text)
+    sys.exit(1 if report(found, len(drawn)) else 0)
+
+
+if __name__ == "__main__":
+    main()
