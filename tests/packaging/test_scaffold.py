@@ -61,7 +61,11 @@ def test_a_package_is_complete(tmp_path: Path, kind: str) -> None:
             compile(text, file, "exec")
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+#: Kinds whose guide is followed with every change; those of the others take seven seconds each.
+QUICK = {"operators", "backend", "native"}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in QUICK else [pytest.mark.slow]) for kind in KINDS])
 def test_the_guide_leads_from_an_empty_folder_to_a_wheel_whose_tests_and_program_pass(
     site: Site, tmp_path: Path, kind: str
 ) -> None:
