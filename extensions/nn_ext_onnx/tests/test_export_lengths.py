@@ -7,11 +7,13 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.errors import ArgumentError
+from extensions.nn_ext_onnx.tests.exported import setting, typed
+from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.models.imagenet import ShuffleNet05
 from nn_core.models.transformer import GPT, VisionTransformer
 from nn_ext_onnx import export, export_model
 from nn_ext_onnx.exporting import verification
+from tools.nnabla_samples import SAMPLES, Draw
 
 #: Uses of lengths that the model follows.
 FOLLOWED = {
@@ -225,3 +227,44 @@ def test_a_network_that_shuffles_channels():
     x = nn.Variable((2, 3, 32, 32))
     model = export_model({"y": build(x)}, {"x": x}, dynamic_axes={"x": {0: "N", 2: "H", 3: "W"}})
     _follows(model, build, [_values(shape) for shape in ((1, 3, 32, 32), (2, 3, 37, 50))])
+
+
+def _resized(array, axis, length):
+    random = np.random.RandomState(length)
+    return np.take(array, np.sort(random.randint(0, array.shape[axis], length)), axis)
+
+
+def _called(api, sample, arrays):
+    variables = {name: nn.Variable.from_numpy_array(array.copy()) for name, array in arrays.items()}
+    inputs = [None if array is None else variables[f"x{number}"] for number, array in enumerate(sample.inputs)]
+    named = {name: variables[name] for name in sample.named}
+    outputs = getattr(F, api)(*inputs, **named, **{key: setting(value) for key, value in sample.settings.items()})
+    return variables, list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+
+
+def _wrong_with_any_axis(api):
+    """Axes of the first input and lengths with which the model of a random call gives something else than the call."""
+    sample = SAMPLES[api](Draw([7, 0, *api.encode()]))
+    arrays = {f"x{number}": np.asarray(array) for number, array in enumerate(sample.inputs) if array is not None}
+    arrays.update({name: np.asarray(array) for name, array in sample.named.items()})
+    for axis in range(arrays["x0"].ndim if "x0" in arrays and not (sample.random or sample.dynamic) else 0):
+        present = arrays["x0"].shape[axis]
+        axes = {name: {axis: "n"} for name, a in arrays.items() if a.ndim > axis and a.shape[axis] == present > 1}
+        for length in (present + 1, 2 * present + 3):
+            others = {name: _resized(array, axis, length) if name in axes else array for name, array in arrays.items()}
+            try:
+                variables, outputs = _called(api, sample, arrays)
+                model = export_model(outputs, variables, dynamic_axes=axes)
+                _, fresh = _called(api, sample, others)
+                nn.forward_all([output for output in fresh if output.parent is not None])
+            except NNCoreError:
+                continue
+            found = verification.run_model(model, typed(model, others))
+            for mine, other in zip((np.asarray(output.d) for output in fresh), found, strict=True):
+                if mine.shape != other.shape or verification.largest_difference(other, mine) > 1e-4:
+                    yield f"{api}: axis {axis} of length {length}, exported with {present}"
+
+
+@pytest.mark.slow
+def test_every_function_with_any_axis_dynamic():
+    assert [text for api in SAMPLES for text in _wrong_with_any_axis(api)] == []
