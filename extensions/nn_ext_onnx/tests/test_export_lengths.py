@@ -19,6 +19,7 @@ from tools.nnabla_samples import SAMPLES, Draw
 FOLLOWED = {
     "quotient": lambda x: F.sum(x, axis=0, keepdims=True) / x.shape[0],
     "quotient of a result": lambda x: x / F.concatenate(x, x, axis=0).shape[0],
+    "quotient of a result of a length": lambda x: x / F.tile(x, (F.concatenate(x, x, axis=0).shape[0], 1)).shape[0],
     "product": lambda x: x * x.shape[0],
     "sum": lambda x: x + x.shape[0],
     "difference": lambda x: (3 * x.shape[0] - 1) - x,

@@ -83,11 +83,11 @@ class Sizes:
 def _with_sources(outputs: Iterable[nn.Variable]) -> list[Function]:
     """The functions before some outputs, and those of whose results only the shapes are read."""
     found: dict[Function, None] = {}
-    for function in functions_of([output for output in outputs if output.parent is not None]):
-        found[function] = None
-        for source in function.node.setup.sources:
-            for before in functions_of([source]):
-                found[before] = None
+    variables = [output for output in outputs if output.parent is not None]
+    while variables:
+        new = [function for function in functions_of(variables) if function not in found]
+        found.update(dict.fromkeys(new))
+        variables = [source for function in new for source in function.node.setup.sources if source.parent is not None]
     return list(found)
 
 
