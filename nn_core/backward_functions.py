@@ -1,9 +1,9 @@
-"""The gradients that ``nn_core.grad`` uses, by the names of functions."""
+"""The gradients that ``nn_core.grad`` uses, by the names of functions; ``tanh_backward`` is ``registry["Tanh"]``."""
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.dispatch.registry import gradient_of, spec_of
+from nn_core.dispatch.registry import REGISTRY, gradient_of, spec_of
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.graph.apply import GraphFunctions
 from nn_core.graph.grad import USER_BACKWARD
@@ -69,6 +69,14 @@ class Registry(MutableMapping[str, BackwardFunction]):
 registry: Final = Registry()
 
 _F = GraphFunctions()
+
+
+def __getattr__(name: str) -> BackwardFunction:
+    """The function `<api>_backward`, such as ``dropout_backward``: the gradient of that function in the registry (PEP 562)."""
+    spec = REGISTRY.spec_of_api(name.removesuffix("_backward")) if name.endswith("_backward") else None
+    if spec is None or spec.name not in registry:
+        raise AttributeError(f"module 'nn_core.backward_functions' has no attribute {name!r}")
+    return registry[spec.name]
 
 
 def _backward_function(spec: FunctionSpec, rule: GradientRule) -> BackwardFunction:

@@ -8,7 +8,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from nn_core import function_bases
+from nn_core import backward_functions, function_bases
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.normalization_functions import _force_list
 from nn_core.utils.data_source_implements import SimpleDataSource
@@ -274,3 +274,73 @@ def test_modules_of_gradient_functions_are_refused_with_what_to_use():
 
     with pytest.raises(ModuleNotFoundError, match=r"got 'nnabla\.backward_function'\n  hint: .*nn_core\.grad"):
         importlib.import_module("nnabla.backward_function.convolution")
+
+
+def test_gradient_functions_have_the_signature_of_nnabla():
+    x, p = leaf(2, 3), 0.5
+    y = F.dropout(x, p, seed=3)
+    y.forward()
+    dy = nn.Variable.from_numpy_array(np.ones((2, 3)))
+    dx = backward_functions.dropout_backward([dy], [x], [x.shape], [y], [y.shape], p=p, seed=3)
+    dx.forward()
+    np.testing.assert_array_equal(dx.d[x.d > 0], (y.d / np.maximum(x.d, 1))[x.d > 0])
+    da, db = backward_functions.mul2_backward([dy], [x, x], [x.shape, x.shape], [None], [x.shape])
+    nn.forward_all([da, db])
+    np.testing.assert_array_equal(da.d, x.d)
+    for name in ("no_such_backward", "tanh"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(backward_functions, name)
+
+
+@pytest.mark.parametrize(("accumulate", "expected"), [(False, 1), (True, 101)])
+def test_gradients_that_are_chosen_are_added_or_overwritten(accumulate, expected):
+    x, low, high = leaf(3, 2), leaf(3, 2), leaf(3, 2)
+    low.d, high.d = -1, 1
+    for make, inputs in ((lambda: F.clip_grad_by_value(x, low, high), [x, low, high]), (lambda: F.sort(x, axis=0), [x])):
+        y = make()
+        for shape in ((3, 2), (4, 3)):
+            for each in inputs:
+                each.reset_shape(shape, force=True)
+                each.d = {id(low): -1, id(high): 1}.get(id(each), np.arange(np.prod(shape)).reshape(shape))
+            y.forward()
+            y.g, x.g = 1, 100
+            y.parent.backward(inputs, [y], [accumulate] * len(inputs))
+            np.testing.assert_array_equal(x.g, np.full(shape, expected))
+        x.reset_shape((3, 2), force=True)
+
+
+def test_the_normal_of_zeros_is_zero():
+    x = nn.Variable.from_numpy_array([[0.0, 0.0], [3.0, 4.0]], need_grad=True)
+    for eps, normal in ((1e-12, [0.6, 0.8]), (75.0, [0.3, 0.4])):
+        y = F.norm_normalization(x, 2.0, axes=1, eps=eps)
+        y.forward()
+        y.backward()
+        np.testing.assert_allclose(y.d, [[0, 0], normal], rtol=1e-6)
+        assert np.isfinite(x.g).all()
+
+
+def test_divergence_over_all_axes():
+    p, q = (np.random.RandomState(i).rand(2, 3) + 0.1 for i in range(2))
+    for base_axis, axes in ((0, (0, 1)), (1, 1)):
+        y = F.kl_multinomial(nn.Variable.from_numpy_array(p), nn.Variable.from_numpy_array(q), base_axis)
+        y.forward()
+        np.testing.assert_allclose(y.d.ravel(), np.sum(p * np.log(p / q), axis=axes).ravel(), rtol=1e-4)
+    y = F.kl_multinomial(nn.Variable.from_numpy_array([[0.5, 0.0]]), nn.Variable.from_numpy_array([[-0.5, 0.5]]))
+    y.forward()
+    assert np.isfinite(y.d).all()
+
+
+def test_lengths_of_no_axis_are_none():
+    for start, end in ((3, 3), (2, 1), (5, 9)):
+        y = F.shape(nn.Variable((4, 5, 6)), start=start, end=end)
+        y.forward()
+        assert y.shape == y.d.shape == (0,)
+
+
+def test_a_power_of_zero_has_no_slope():
+    x = nn.Variable.from_numpy_array([0.5, 1.0, 2.0], need_grad=True)
+    x.grad.zero()
+    y = F.r_pow_scalar(x, 0.0)
+    y.forward()
+    y.backward()
+    np.testing.assert_array_equal([y.d, x.g], np.zeros((2, 3)))

@@ -75,3 +75,13 @@ def test_the_report_counts_functions_in_which_nn_core_is_wrong(capsys):
     found = {("nn_core is wrong", "tanh", "out0"): ["case 1", "case 2"], ("equal", "tanh", "grad_x0"): ["case 1"]}
     assert odd_calls.report(found, 2) == 1
     assert "nn_core is wrong: tanh out0 (2)\n    case 1" in capsys.readouterr().out
+
+
+def test_nobody_is_wrong_at_a_kink():
+    case, _ = case_of("abs", held=0)
+    case = {**case, "wrt": ["x0"]}
+    case.pop("second", None)
+    arrays = {"x0": np.zeros(2, np.float32)}
+    assert odd_calls._is_slope(case, arrays, "x0", np.ones(2)) is None
+    assert odd_calls._verdict(None, None) == "at a kink"
+    assert odd_calls._verdict(False, False) == "both are wrong"
