@@ -44,6 +44,7 @@ SPECIALS: Final[Mapping[str, float]] = {"nan": np.nan, "inf": np.inf, "-inf": -n
 SPREADING: Final = frozenset(
     {"convolution", "attention", "image", "normalization", "CumProd"}
     | {"BinaryConnectConvolution", "BinaryWeightConvolution", "INQConvolution"}
+    | {"RoiAlign", "RoiAlignBackward"}
     | {"BatchDet", "BatchLogdet", "BatchInv", "BatchCholesky"}
 )
 #: Element-wise functions and moves that add up, or choose among equal numbers as 0.0 and -0.0 are.
@@ -51,6 +52,8 @@ UNSIGNED: Final = frozenset(
     {"Maximum2", "Minimum2", "MaximumScalar", "MinimumScalar", "Sort", "FixedPointQuantize"}
     | {"BinaryCrossEntropy", "PadBackward"}
 )
+#: Functions of powers, to which subnormal numbers are zeros in float32.
+UNDERFLOWING: Final = frozenset({"Norm"})
 #: Passes of a static graph: from the second on, a plan has its steps bound and merged.
 PASSES: Final = 2
 #: Steps of a dynamic graph: from the third on, its backward pass is a template.
@@ -312,6 +315,8 @@ class Standard:
         if one.shape != other.shape:
             return f"shape {one.shape} in place of {other.shape}"
         wrong = (pattern(one) != pattern(other)) & ~_close(one, other)
+        if self._planted.special == "subnormal" and self._planted.spec.name in UNDERFLOWING:
+            return ""
         pooled = self._planted.chained and one.ndim == 4
         if not (name.startswith("output") and _has_signs(self._planted.spec)) or pooled:
             wrong &= (one != 0) | (other != 0)

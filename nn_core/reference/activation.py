@@ -23,7 +23,7 @@ def softplus(xp: Namespace, x: Array, beta: float = 1.0) -> Array:
 
 
 def elu(xp: Namespace, x: Array, alpha: float, scale: float = 1.0) -> Array:
-    return scale * xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0)))
+    return scale * xp.where(x > 0, x, alpha * xp.expm1(xp.where(x > 0, xp.zeros_like(x), x)))
 
 
 def gelu(xp: Namespace, x: Array) -> Array:

@@ -78,7 +78,7 @@ def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
 def _round_half_away(xp: Namespace, x: Array) -> Array:
     """Round to the nearest integer, halves away from zero (exact: no sum that could round comes first)."""
     towards_zero = xp.trunc(x)
-    return towards_zero + xp.where(xp.abs(x - towards_zero) >= 0.5, xp.sign(x), xp.zeros_like(x))
+    return xp.where(xp.abs(x - towards_zero) >= 0.5, towards_zero + xp.sign(x), towards_zero)
 
 
 UNARY: Final[Mapping[str, _OfArray]] = {

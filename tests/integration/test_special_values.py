@@ -1,6 +1,7 @@
 """The promise of docs/special_values.md: where NaN, infinities and the sign of zero go, on every backend."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,9 @@ def assert_same(found: Any, expected: Any) -> None:
         (F.relu6, [NAN, -0.0, 0.0, -INF, INF], [NAN, -0.0, 0.0, 0.0, 6.0]),
         (F.tanh, [NAN, -0.0, 0.0, -INF, 1e-40], [NAN, -0.0, 0.0, -1.0, 1e-40]),
         (F.sin, [NAN, -0.0, 0.0, 1e-40, -1e-40], [NAN, -0.0, 0.0, 1e-40, -1e-40]),
+        (F.round, [NAN, -0.0, 0.0, -0.3, 0.3, -0.5, INF], [NAN, -0.0, 0.0, -0.0, 0.0, -1.0, INF]),
+        (F.elu, [NAN, -0.0, 0.0, -INF, INF], [NAN, -0.0, 0.0, -1.0, INF]),
+        (partial(F.selu, scale=2.0, alpha=1.5), [NAN, -0.0, 0.0, -INF, INF], [NAN, -0.0, 0.0, -3.0, INF]),
         (F.sqrt, [NAN, -INF, -1.0, INF], [NAN, NAN, NAN, INF]),
         (F.rsqrt, [NAN, -INF, -1.0, INF], [NAN, NAN, NAN, 0.0]),
         (lambda x: F.pow_scalar(x, 3.0), [NAN, -INF, INF], [NAN, -INF, INF]),

@@ -43,7 +43,11 @@ CALLS = {
     ),
     "roi_align": (
         lambda: F.roi_align(variable(IMAGES), variable([[0.5, 0, 0, 4, 4]]), (2, 2)),
-        "roi_align: boxes must begin with the number of an image, from 0 to 1, got another one",
+        "roi_align: boxes must be finite and begin with the number of an image, from 0 to 1, got another one",
+    ),
+    "roi_align of NaN": (
+        lambda: F.roi_align(variable(IMAGES), variable([[0, 0, np.nan, 4, 4]]), (2, 2)),
+        "roi_align: boxes must be finite and begin with the number of an image, from 0 to 1, got another one",
     ),
 }
 

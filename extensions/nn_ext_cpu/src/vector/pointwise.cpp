@@ -242,7 +242,8 @@ const BlockFunction kUnary[] = {
     unary("round", 0, kCheap,
           [](float x, P) {  // halves away from zero
             const float towards_zero = __builtin_truncf(x);
-            return towards_zero + (absolute(x - towards_zero) >= 0.5f ? copy_sign(1.0f, x) : 0.0f);
+            const float away = towards_zero + copy_sign(1.0f, x);
+            return absolute(x - towards_zero) >= 0.5f ? away : towards_zero;
           }),
     unary("ceil", 0, kCheap, [](float x, P) { return __builtin_ceilf(x); }),
     unary("floor", 0, kCheap, [](float x, P) { return __builtin_floorf(x); }),
@@ -257,9 +258,9 @@ const BlockFunction kActivation[] = {
     binary("leaky_relu_grad", 1, kCheap, [](float dy, float x, P p) { return x > 0.0f ? dy : p[0] * dy; }),
     unary("relu6", 0, kCheap, [](float x, P) { return x > 6.0f ? 6.0f : rectified(x); }),
     binary("relu6_grad", 0, kCheap, [](float dy, float x, P) { return (x > 0.0f) & (x < 6.0f) ? dy : 0.0f; }),
-    unary("elu", 1, kExponential, [](float x, P p) { return x > 0.0f ? x : p[0] * expm1(x); }),
+    unary("elu", 1, kExponential, [](float x, P p) { return x >= 0.0f ? x : p[0] * expm1(x); }),
     binary("elu_grad", 1, kExponential, [](float dy, float x, P p) { return x >= 0.0f ? dy : dy * p[0] * exp(x); }),
-    unary("selu", 2, kExponential, [](float x, P p) { return p[0] * (x > 0.0f ? x : p[1] * expm1(x)); }),
+    unary("selu", 2, kExponential, [](float x, P p) { return p[0] * (x >= 0.0f ? x : p[1] * expm1(x)); }),
     binary("selu_grad", 2, kExponential,
            [](float dy, float x, P p) { return dy * p[0] * (x > 0.0f ? 1.0f : p[1] * exp(x)); }),
     unary("sigmoid", 0, kExponential, [](float x, P) { return sigmoid(x); }),

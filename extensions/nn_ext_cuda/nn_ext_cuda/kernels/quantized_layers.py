@@ -183,7 +183,7 @@ class FixedLayer:
             return None
         composition = self._composition(call, arrays, backward_names(call))
         if wanted[1]:
-            outputs = {"dweight": f"dweight * ({_FIXED} ? R(0) : R(1))"}
+            outputs = {"dweight": f"{_FIXED} ? R(0) : dweight"}
             composition.compute(f"{call.spec.api}_backward_fixed", outputs)
         return QuantizedLayer([layer, _Part(composition.program())], len(arrays))
 

@@ -11,6 +11,13 @@ from nn_ext_cuda.located import located
 #: A box on one axis: where it begins, how long its bins are, and how many samples each bin has. Pixels are half a step off
 #: the coordinates of boxes. A sample up to one pixel outside of the image reads the edge, one further off nothing.
 _FUNCTIONS: Final = """\
+// The corners of a box.
+template <class Element>
+__device__ bool is_finite(const Element* box) {
+  bool all = true;
+  for (int i = 1; i < 5; ++i) all &= R(load(box[i])) - R(load(box[i])) == 0;
+  return all;
+}
 // A bin of more samples than `most` is nearly all outside of the image: its mean is 0.
 struct Side { R low, step; int64 samples; };
 __device__ Side side_of(R low, R high, int64 bins, int64 ratio) {
@@ -43,11 +50,11 @@ __device__ bool reaches(const Side& side, int64 bins, R pixel, int64 length) {
 _SIDES: Final = """\
 const Side down = side_of(R(load(boxes[box * 5 + 2])) * scale0, R(load(boxes[box * 5 + 4])) * scale0, bins0, ratio);
     const Side right = side_of(R(load(boxes[box * 5 + 1])) * scale1, R(load(boxes[box * 5 + 3])) * scale1, bins1, ratio);"""
-#: The mean of the samples of a bin; NaN for a box whose image does not exist.
+#: The mean of the samples of a bin; NaN for a box that is not finite, or whose image does not exist.
 _FORWARD: Final = f"""\
 const int64 box = i0;
     const R number = R(load(boxes[box * 5]));
-    if (!(number >= 0 && number < R(images) && number == floor(number))) {{
+    if (!(number >= 0 && number < R(images) && number == floor(number) && is_finite(boxes + box * 5))) {{
       store(y[i], infinity() - infinity());
       tell(fault, fault_number, 0);
       continue;
@@ -75,6 +82,11 @@ _TRANSPOSED: Final = f"""\
 R a = 0;
     for (int64 box = 0; box < count; ++box) {{
       if (R(load(boxes[box * 5])) != R(i0)) continue;
+      if (!is_finite(boxes + box * 5)) {{
+        a = infinity() - infinity();
+        tell(fault, fault_number, 0);
+        break;
+      }}
     {_SIDES}
       if (!reaches(down, bins0, R(ROW), length0) || !reaches(right, bins1, R(COLUMN), length1)) continue;
       for (int64 bin0 = 0; bin0 < bins0; ++bin0) {{
@@ -133,8 +145,8 @@ class RoiAlign:
             text = text.replace(name, layout[coordinate])
         for name in ("PIXEL", "BIN"):
             text = re.sub(rf"{name}\((\w+), (\w+)\)", layout[name], text)
-        must = f"boxes must begin with the number of an image, from 0 to {n_images - 1}, got another one"
-        fault = "" if self._transposed else f"{call.spec.api}: {must}"
+        must = f"boxes must be finite and begin with the number of an image, from 0 to {n_images - 1}, got another one"
+        fault = f"{call.spec.api}: {must}"
         return located(call, call.spec.api, made.shape, text, numbers, functions=_FUNCTIONS, fault=fault)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:

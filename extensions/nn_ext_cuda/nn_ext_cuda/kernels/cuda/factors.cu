@@ -97,7 +97,7 @@ extern "C" __global__ void batch_cholesky(
   __syncthreads();
   for (int k = 0; k < n; ++k) {
     const R square = AT(k, k), root = sqrt(square);
-    if (threadIdx.x == 0 && !(square > 0)) tell(fault, fault_number, 0);
+    if (threadIdx.x == 0 && square <= 0) tell(fault, fault_number, 0);  // NaN goes on
     __syncthreads();
     for (int i = k + threadIdx.x; i < n; i += blockDim.x) AT(i, k) = i == k ? root : AT(i, k) / root;
     __syncthreads();

@@ -16,7 +16,7 @@ __device__ __forceinline__ R sigmoid(R x) {
 __device__ __forceinline__ R softplus(R x) { return larger(x, R(0)) + log1p(exp(-fabs(x))); }
 
 __device__ __forceinline__ R elu(R x, R alpha) { return x > 0 ? x : alpha * expm1(x); }
-__device__ __forceinline__ R elu_slope(R x, R alpha) { return x < 0 ? alpha * exp(x) : R(1); }
+__device__ __forceinline__ R elu_slope(R x, R alpha) { return x >= 0 ? R(1) : alpha * exp(x); }
 
 // The tanh form of GELU (Hendrycks and Gimpel, 2016).
 __device__ __forceinline__ R gelu_argument(R x) { return R(0.7978845608028654) * (x + R(0.044715) * x * x * x); }
