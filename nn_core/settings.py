@@ -316,6 +316,7 @@ def set_nnabla_program(unchanged: bool) -> None:
     _set(_NNABLA_PROGRAM, unchanged, is_nnabla_program())
 
 
+@cache  # each pass with a clear flag asks
 def keeps_values() -> bool:
     """Whether clear flags of passes free nothing.
 
@@ -349,6 +350,7 @@ def set_keep_values(keep: bool) -> None:
     if not isinstance(keep, bool):
         raise ArgumentError(f"set_keep_values: keep must be True or False, got {keep!r}")
     _set(_KEEP_VALUES, keep, keeps_values())
+    keeps_values.cache_clear()
 
 
 def _set(place: list[Any], value: object, before: object) -> None:
@@ -366,6 +368,7 @@ def set_switches(values: Iterable[Iterable[Any]]) -> None:
     """Set everything that functions of this module set to what it was when `switches` was called."""
     for place, value in zip(_SWITCHES, values, strict=True):
         place[:] = value
+    keeps_values.cache_clear()
     _tell()
 
 

@@ -16,7 +16,14 @@ from nn_core.compat import unchanged
 from nn_core.compat.dropped import add_hint
 from nn_core.errors import ArgumentError
 from nn_core.ext_utils import get_extension_context
-from nn_core.settings import is_nnabla_program, set_keep_values, set_nnabla_program
+from nn_core.settings import (
+    is_nnabla_program,
+    keeps_values,
+    set_keep_values,
+    set_nnabla_program,
+    set_switches,
+    switches,
+)
 from nn_core.utils.download import get_data_home
 
 PAGE = Path(__file__).parents[3] / "docs" / "from_nnabla.md"
@@ -149,6 +156,14 @@ def test_values_that_clear_flags_would_free_are_kept(dynamic):
     assert h.data.clear_called
     with pytest.raises(ArgumentError, match="set_keep_values: keep must be True or False, got 1"):
         set_keep_values(1)
+
+
+def test_switches_that_are_set_back_free_values_again():
+    before = switches()
+    set_keep_values(True)
+    assert keeps_values()
+    set_switches(before)
+    assert not keeps_values()
 
 
 def test_the_option_that_keeps_values(program):
