@@ -224,11 +224,13 @@ check: lint types layers ## the static checks, and whether generated files are u
 	$(BIN)/python -m nn_core.spec.pages --check
 	$(BIN)/python -m tools.reliability --check
 	$(BIN)/python -m tools.tasks --check
+	$(BIN)/python -m tools.nnabla_names --check
 
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml and examples/tasks
 	$(BIN)/python -m nn_core.spec
 	$(BIN)/python -m nn_core.spec.pages
 	$(BIN)/python -m tools.tasks
+	$(BIN)/python -m tools.nnabla_names
 
 reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md
 	$(BIN)/python -m tools.reliability

@@ -477,3 +477,13 @@ def test_packed_sequences_are_padded_with_the_value():
     assert padded.data[:, :, 0].tolist() == [[1, 3], [2, -1]]
     with pytest.raises((ArgumentError, ShapeError), match="total_length"):
         F.pad_packed_sequence(packed, sizes, total_length=1)
+
+
+def test_backward_leaves_the_state_of_spectral_norm_as_forward_has_left_it():
+    w = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3), need_grad=True)
+    u = nn.Variable.from_numpy_array([0.3, 0.7])
+    y = F.sum(F.spectral_norm(w, u) + F.spectral_norm(w, u) * 2)
+    y.forward()
+    left = u.d.copy()
+    y.backward()
+    np.testing.assert_array_equal(u.d, left)

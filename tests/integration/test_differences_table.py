@@ -50,6 +50,7 @@ TESTS = {
     "pooling with a window": f"{OPERATORS}/test_pooling.py::test_a_window_that_is_longer_by_a_stride_is_refused",
     "one integer for": "tests/unit/functions/test_ints_for_tuples.py::test_an_int_of_several_meanings_is_refused",
     "a leaf gets another shape: lengths that": "tests/properties/test_lengths.py::test_values_follow",
+    "several `spectral_norm`": f"{HERE}::test_backward_leaves_the_state_of_spectral_norm_as_forward_has_left_it",
     "contexts": f"{HERE}::test_the_current_context_cannot_be_assigned_to",
     "default context": f"{HERE}::test_the_default_context_ends_in_the_reference",
     "device id of": "tests/unit/test_ext_utils.py::test_the_cpu_is_one_device_for_all_ranks",
