@@ -53,7 +53,8 @@ def table() -> str:
         if names:
             there = sum(is_there(module, name) for name in names)
             total, present = total + len(names), present + there
-            lines.append(f"| `{module}` | {len(names)} | {there if there < len(names) else 'all'} | {_told(module, gone[module])} |")
+            shown = there if there < len(names) else "all"
+            lines.append(f"| `{module}` | {len(names)} | {shown} | {_told(module, gone[module])} |")
     count = f"Of {total:,} public names of NNabla 1.39, members of classes included, {present:,} are there."
     return "\n".join([count, "", *lines, ""])
 
