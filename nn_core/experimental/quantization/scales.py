@@ -20,7 +20,7 @@ _ROUNDED: Final[Mapping[RoundingMethod, Callable[[float], float]]] = {
 
 
 class RecorderCallback:
-    """What makes a recorder and the parameters of its range, and later the scale from them.
+    """Base of what makes a recorder and the parameters of its range, and later the scale from them.
 
     The parameters are those of the current scope called ``m-<name>`` and ``M-<name>``, of one element each, which need no
     gradient. Subclasses say by which function they record.
