@@ -23,7 +23,9 @@ def main() -> None:
 @click.option("--minutes", default=1e9, help="Stop after this time.")
 @click.option("--minimize/--no-minimize", default=True, help="Make the programs that differ small.")
 @click.option("--most", default=1000, help="Stop after so many findings.")
-@click.option("--leave-out", default="", help="Kinds of actions, with commas: batch, policies, dtypes, switch, flag, update.")
+@click.option(
+    "--leave-out", default="", help="Kinds of actions, with commas: batch, policies, dtypes, types, write, switch, flag."
+)
 @report_option
 def programs(
     seed: int, count: int, minutes: float, minimize: bool, most: int, leave_out: str, report: Path | None
@@ -31,7 +33,8 @@ def programs(
     """Run random programs in many ways, and compare them with a slow truth.
 
     Every program has 5 to 40 operations. It is run static, dynamic and imperative, on the CPU and the reference
-    backend, with optimizations on and off, clear flags, hooks, data in other dtypes, other batch sizes and solver steps.
+    backend, in single, double and half precision, with optimizations on and off, clear flags, hooks, data in other dtypes, NaN
+    and infinities, other shapes and solver steps.
     """
     from .lane import check_programs
 
