@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818
 def _plain(spec: FunctionSpec) -> bool:
     if spec.has("seeded") and all(arg.name != "seed" for arg in spec.args):
         return False  # what it draws follows from all the functions before it
-    return not any(spec.has(tag) for tag in ("dynamic_shape", "composite")) and spec.name not in LEFT_OUT
+    return not any(spec.has(tag) for tag in ("dynamic_shape", "composite", "keeps_gradient")) and spec.name not in LEFT_OUT
 
 
 UNARY: Final = [
