@@ -26,9 +26,17 @@ def main() -> None:
 @click.option(
     "--leave-out", default="", help="Kinds of actions, with commas: batch, policies, dtypes, types, write, switch, flag."
 )
+@click.option("--pattern", type=click.IntRange(0, 255), help="Fill fresh memory with this byte; 255 makes NaN of it.")
 @report_option
 def programs(
-    seed: int, count: int, minutes: float, minimize: bool, most: int, leave_out: str, report: Path | None
+    seed: int,
+    count: int,
+    minutes: float,
+    minimize: bool,
+    most: int,
+    leave_out: str,
+    pattern: int | None,
+    report: Path | None,
 ) -> None:
     """Run random programs in many ways, and compare them with a slow truth.
 
@@ -36,8 +44,12 @@ def programs(
     backend, in single, double and half precision, with optimizations on and off, clear flags, hooks, data in other dtypes, NaN
     and infinities, other shapes and solver steps.
     """
+    from tools.perturbed import perturb
+
     from .lane import check_programs
 
+    if pattern is not None:
+        perturb(pattern)
     start, n_findings = time.monotonic(), 0
     for finding in check_programs(seed, count, 60 * minutes, minimize=minimize, leave_out=leave_out.split(",")):
         n_findings += 1
@@ -50,7 +62,8 @@ def programs(
         f"{time.monotonic() - start:.0f} s, {n_findings} findings"
     )
     note = f"{COUNTS.compared:,} comparisons"
-    record(report, "programs", "all ways", count=COUNTS.programs, findings=n_findings, seed=seed, note=note)
+    part = "all ways" if pattern is None else "all ways, perturbed memory"
+    record(report, "programs", part, count=COUNTS.programs, findings=n_findings, seed=seed, note=note)
     sys.exit(n_findings > 0)
 
 
