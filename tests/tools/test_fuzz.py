@@ -1,6 +1,7 @@
 """The fuzzers: a sample of their calls and programs has no finding, and a planted fault is found and made small."""
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tools.fuzz.lane import check_programs
 from tools.fuzz.noise import FEW, PRECISIONS, agree, dtypes_of, tolerance
 from tools.fuzz.oracle import MANY, Graph, truth_of
 from tools.fuzz.program import Leaf, Program, Step
-from tools.fuzz.runner import Reference, perform
+from tools.fuzz.runner import Hang, Reference, limit, perform
 from tools.fuzz.sweep import targets, working_call
 from tools.fuzz.watch import check_calls, check_sweep
 from tools.fuzz.ways import SPECIALS, Action, Way
@@ -131,6 +132,14 @@ def test_a_shape_that_is_stale_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(nn.Variable, "shape", property(lambda v: (2, 3)))
     _, difference = perform(Reference(program), way)
     assert difference is not None and "before the pass" in difference.title
+
+
+def test_a_hang_is_told_by_processor_time() -> None:
+    with limit(1):
+        time.sleep(1.1)
+    with pytest.raises(Hang, match="longer than 1 s"), limit(1):
+        while True:
+            pass
 
 
 def _first(findings):

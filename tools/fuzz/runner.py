@@ -636,18 +636,21 @@ class Hang(Exception):  # noqa: N818
 
 @contextmanager
 def limit(seconds: int) -> Iterator[None]:
-    """Raise `Hang` after some seconds."""
+    """Raise `Hang` after some seconds of processor time, or ten times as many of any: others may slow the program down."""
 
     def stop(*_: object) -> None:
         raise Hang(f"longer than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    numbers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, 10 * seconds)}
+    before = {number: signal.signal(number, stop) for number in numbers}
+    for timer, most in numbers.values():
+        signal.setitimer(timer, most)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in numbers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def perform(reference: Reference, way: Way) -> "tuple[Run, Difference | None]":
