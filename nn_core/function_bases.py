@@ -39,6 +39,9 @@ def patch_correlation(
     patch_step: Sequence[int] = (1, 1),
     shift_step: Sequence[int] = (1, 1),
     padding: Sequence[int] = (0, 0, 0, 0),
+    *,
+    n_outputs: int = -1,
+    outputs: Any = None,
 ) -> Any:
     """Compare patches of two images whose channels are last: what ``F.patch_correlation`` does with channels first.
 
@@ -50,6 +53,8 @@ def patch_correlation(
         patch_step: Distance of patches.
         shift_step: Distance of shifts.
         padding: Zeros at the top, the bottom, the left and the right.
+        n_outputs: Ignored.
+        outputs: A list of the Variable or NdArray that receives the result.
 
     Returns:
         An array of shape (N, H', W', number of vertical shifts, number of horizontal shifts).
@@ -58,7 +63,7 @@ def patch_correlation(
     y = _operator(BY_API["patch_correlation"])(
         *first, patch=patch, shift=shift, patch_step=patch_step, shift_step=shift_step, padding=padding
     )
-    return transpose(y, axes=(0, 3, 4, 1, 2))
+    return transpose(y, axes=(0, 3, 4, 1, 2), outputs=outputs)
 
 
 @cache

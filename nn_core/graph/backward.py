@@ -51,7 +51,7 @@ def run_backward(
     _end_traces(root)
     grad = _checked_start(root, grad)
     hooks = _hooks(pre_hook, post_hook)
-    clear_buffer = clear_buffer and not keeps_values()
+    clear_buffer = _clears(clear_buffer)
     if completions is not None:
         completions = _unseen(completions, hooks, finish)
     plan: BackwardPlan | None = None
@@ -93,6 +93,11 @@ def _checked_start(root: Value, grad: Any) -> Any:
     if shape not in ((), root.plain_shape):
         raise ShapeError(f"backward: grad must have the variable's shape {root.plain_shape}, got {shape}")
     return start
+
+
+def _clears(clear_buffer: bool) -> bool:
+    """Whether a pass frees what its flag says, which a setting may forbid."""
+    return clear_buffer and not keeps_values()
 
 
 def _hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[NodeHook]] | None:

@@ -37,8 +37,6 @@ class ForwardPlan(Plan):
         super().__init__()
         self.policy = policy
         self.buffers: dict[SyncedArray, Buffer] = {}
-        #: whether shapes follow from values, so that a run may find that one has become another
-        self.is_dynamic = False
 
 
 def run_forward(
@@ -217,8 +215,7 @@ def emit_forward(
         arrays.append(Buffer((2,), "uint64", HOST, key_of(node)))
     if kernel.dynamic:
         runner = _FixedShape(node, runner, len(inputs))
-        if isinstance(builder.plan, ForwardPlan):
-            builder.plan.is_dynamic = True
+        builder.plan.is_dynamic = True
     # hooks of a backward pass see gradients only
     builder.add(None if again else node, runner, arrays, kernel.backend, strided=kernel.strided)
     for storage, buffer in zip(node.storages, outputs, strict=True):

@@ -140,6 +140,7 @@ class Plan:
         self.seeded: list[Node] = []
         #: the gradients of leaves that the plan writes to or adds to, and the keys under which it does
         self.leaf_grads: dict[SyncedArray, Key] = {}
+        self.is_dynamic = False  # whether shapes follow from values, so that a run may find another one
         self.displaced = True
         owner = weakref.ref(self)
         self.kept = BufferLease(owner, True)

@@ -321,12 +321,17 @@ def is_kept(value: Value) -> bool:
     return array is not None and array is not RELEASED and not value.persistent and not value.recompute
 
 
+def _is_plain(node: Node) -> bool:
+    """Whether a node has a kernel, and its gradient does nothing but compute gradients."""
+    return node.python is None and node.kernel is not None and not node.spec.has("keeps_gradient")
+
+
 def _is_kept_node(node: Node) -> bool:
     """Whether all results of a node hold values, and may lose them or have the memory of another value.
 
     False as well for a node whose gradient does more than compute gradients.
     """
-    if node.python is not None or node.kernel is None or node.spec.has("keeps_gradient"):
+    if not _is_plain(node):
         return False
     owns = not is_view(node)
     for index, storage in enumerate(node.storages):

@@ -161,10 +161,7 @@ def propagate(
     adds: Sequence[bool],
 ) -> None:
     """Add to the gradients of `placed`, one after the other, what follows from those of `outputs`, which are by place."""
-    storages = [
-        Storage(outputs[place].data, outputs[place].grad) if place in outputs else Storage(NdArray.of_shape(shape))
-        for place, shape in enumerate(call.output_shapes[: call.n_visible])
-    ]
+    storages = _visible_storages(call, outputs)
     storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed))]
     leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
@@ -180,6 +177,14 @@ def propagate(
     _propagate_statistics(call, leaves, [variable for place, variable in outputs.items() if place >= call.n_visible])
     for variable, part, add in repeated:
         variable.grad.copy_from(_F.add2(variable.grad, part) if add else part)
+
+
+def _visible_storages(call: ResolvedCall, outputs: Mapping[int, Variable]) -> list[Storage]:
+    """Data and gradients of the visible results; zeros of those that the caller has no variable for."""
+    return [
+        Storage(outputs[place].data, outputs[place].grad) if place in outputs else Storage(NdArray.of_shape(shape))
+        for place, shape in enumerate(call.output_shapes[: call.n_visible])
+    ]
 
 
 def _propagate_statistics(call: ResolvedCall, leaves: Sequence[Value | None], given: Sequence[Variable]) -> None:
