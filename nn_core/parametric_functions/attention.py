@@ -77,7 +77,8 @@ def multi_head_attention(
         >>> y.shape, weights.shape
         ((5, 2, 24), (8, 5, 5))
     """
-    q_dim, k_dim, v_dim = (shape_for_parameters(operand)[2] for operand in (query, key, value))
+    q_dim, k_dim = shape_for_parameters(query)[2], shape_for_parameters(key)[2]
+    v_dim = shape_for_parameters(value)[2]
     k_embed_dim = q_dim if k_embed_dim is None else k_embed_dim
     v_embed_dim = v_dim if v_embed_dim is None else v_embed_dim
     out_dim = v_embed_dim if out_dim is None else out_dim
