@@ -635,11 +635,11 @@ class Hang(Exception):  # noqa: N818
 
 
 @contextmanager
-def limit(seconds: int) -> Iterator[None]:
+def limit(seconds: float) -> Iterator[None]:
     """Raise `Hang` after some seconds of processor time, or ten times as many of any: others may slow the program down."""
 
     def stop(*_: object) -> None:
-        raise Hang(f"longer than {seconds} s")
+        raise Hang(f"longer than {seconds:g} s")
 
     numbers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, 10 * seconds)}
     before = {number: signal.signal(number, stop) for number in numbers}
