@@ -84,6 +84,12 @@ faults: $(VENV)/.core ## let saving fail by a full disk, a kill or a read-only f
 states: $(VENV)/.core ## run, kill, resume and repeat trainings in folders
 	$(LANE)states $(LANE_OPTIONS)
 
+contents: $(VENV)/.core ## change values inside files whose checksums are right
+	$(LANE)contents $(LANE_OPTIONS)
+
+packages: $(VENV)/.core ## install packages that misbehave beside programs that do not use them
+	$(LANE)packages $(LANE_OPTIONS)
+
 processes: $(VENV)/.extensions ## compute in processes that are forked or spawned beside threads
 	$(LANE)processes $(LANE_OPTIONS)
 
@@ -111,7 +117,7 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation ## the short forms of the lanes that CI runs
+seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents packages ## the short forms of the lanes that CI runs
 lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is

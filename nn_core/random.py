@@ -3,16 +3,18 @@
 ``pseed`` is the seed from which ``prng`` was last restarted.
 """
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.graph import seeds
 from nn_core.graph.node import Value
 from nn_core.messages.refusal import checked_flag, fitted
 from nn_core.runtime.locks import fork_safe
+from nn_core.runtime.schemas import require_like, wrong_state
 
 #: Generators of NumPy, of both kinds.
 Rng: TypeAlias = np.random.RandomState | np.random.Generator
@@ -20,6 +22,8 @@ Rng: TypeAlias = np.random.RandomState | np.random.Generator
 #: The seed of initial values until ``seed()`` is called; random functions start from the system's randomness.
 DEFAULT_SEED: Final = 313
 
+#: Numbers that a Mersenne Twister has in store.
+_LENGTH: Final = 624
 _BITS: Final = np.random.MT19937()
 fork_safe(_BITS.lock)  # another thread may draw while this one forks
 #: Draws the initial values of parameters wherever no ``rng`` is given. Seeding changes its state in place, so
@@ -109,6 +113,18 @@ def set_state(state: Mapping[str, Any], *variables: Value) -> None:
         ArgumentError: when `state` is not one of `get_state`, or the graphs have another number of random functions.
             Nothing is changed then.
     """
+    before = get_state(*variables)
+    try:
+        _set_state(state, variables, before)
+    except BaseException as error:
+        _set_state(before, variables, before)
+        if isinstance(error, NNCoreError) or not isinstance(error, Exception):
+            raise
+        raise wrong_state("set_state", error) from error
+
+
+def _set_state(state: Mapping[str, Any], variables: Sequence[Value], own: Mapping[str, Any]) -> None:
+    require_like("set_state", state, own)
     wanted = {"function_seed", "function_counter", "parameter_seed", "prng", "functions"}
     if set(state) != wanted:
         raise ArgumentError(f"set_state: state must have {', '.join(sorted(wanted))}, got {', '.join(sorted(state))}")
@@ -130,17 +146,30 @@ def set_generator_state(rng: Rng, state: Mapping[str, Any]) -> None:
     """Continue a generator of NumPy from a state that `get_generator_state` returned.
 
     Raises:
-        ArgumentError: when the state is that of another kind of generator.
+        ArgumentError: when the state is that of another kind of generator, or none.
     """
     kind = get_generator_state(rng)["bit_generator"]
     given = state.get("bit_generator")
     if given != kind:
         raise ArgumentError(f"set_generator_state: state must be that of a {kind} generator, got {given}")
-    if isinstance(rng, np.random.Generator):
-        # A state of another kind's Generator has no cached normal number, and NumPy ignores one here.
-        rng.bit_generator.state = dict(state)
-    else:
-        rng.set_state({"has_gauss": 0, "gauss": 0.0, **state})
+    require_like("set_generator_state", state, get_generator_state(rng))
+    inner = state.get("state")
+    position = inner.get("pos", 0) if isinstance(inner, Mapping) else 0
+    if not 0 <= position <= _LENGTH:  # NumPy would read beyond the numbers
+        raise ArgumentError(f"set_generator_state: pos must be from 0 to {_LENGTH}, got {position}")
+    try:
+        if isinstance(rng, np.random.Generator):
+            # A state of another kind's Generator has no cached normal number, and NumPy ignores one here.
+            rng.bit_generator.state = dict(state)
+        else:
+            rng.set_state({"has_gauss": 0, "gauss": 0.0, **state})
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
+        raise wrong_state("set_generator_state", error) from error
+
+
+def require_generator_state(rng: Rng, state: Mapping[str, Any]) -> None:
+    """Refuse a state that `set_generator_state` would refuse; the generator stays as it is."""
+    set_generator_state(copy.deepcopy(rng), state)
 
 
 def _restart(seed_value: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nn_core.data.source import DataSource, OrderedDataSource
 from nn_core.errors import ArgumentError
-from nn_core.random import Rng, get_generator_state, set_generator_state
+from nn_core.random import Rng, get_generator_state, require_generator_state, set_generator_state
 
 #: The result of `get_generator_state`; shared between marks and never changed.
 GeneratorState: TypeAlias = Mapping[str, Any]
@@ -124,6 +124,8 @@ class Course:
             given = [generator["bit_generator"] for generator in state[name]]
             if given != kinds:
                 raise ArgumentError(f"DataIterator.set_state: the generators must be {kinds}, got {given}")
+            for watch, generator in zip(self._watches, state[name], strict=True):
+                require_generator_state(watch.rng, generator)
         if len(state["drawn"]) != len(self._inner):
             expected = len(self._inner)
             raise ArgumentError(

@@ -21,6 +21,7 @@ from nn_core.errors import ArgumentError
 from nn_core.logger import logger
 from nn_core.messages.refusal import checked_count, described, door
 from nn_core.random import Rng
+from nn_core.runtime.schemas import checked_state
 
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]
@@ -183,6 +184,7 @@ class DataIterator:
         return {"size": self.size, **self._mark.as_state()}
 
     @door
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Go on after the batch after which `get_state` was called; no sample is read again.
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import door
-from nn_core.solvers.numbers import first_rate
+from nn_core.runtime.schemas import checked_state
+from nn_core.solvers.numbers import checked_number, first_rate
 from nn_core.solvers.states import Slot, SolverState, States
 
 
@@ -83,6 +84,7 @@ class SavedStates:
         return {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
 
     @door
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `get_state` returned, for a solver with parameters of the same names.
 
@@ -112,6 +114,8 @@ class SavedStates:
         return dict(zip(self._number_names(), numbers, strict=True))
 
     def _require_same_kind(self, function: str, numbers: Mapping[str, float]) -> None:
+        for name, value in numbers.items():
+            checked_number(function, name.removeprefix("initial_"), value)
         for index, name in enumerate(self.hyper_names):
             if name in self.fixed_names and numbers.get(name, self._numbers[index]) != self._numbers[index]:
                 kind = self._types[index]

@@ -15,10 +15,11 @@ import nn_core
 from nn_core import random
 from nn_core.context import get_current_context
 from nn_core.core.module import Module
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
 from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries
 from nn_core.logger import logger
 from nn_core.runtime.holders import where_parameters_are
+from nn_core.runtime.schemas import require_like
 from nn_core.settings import num_threads
 from nn_core.training.needed_plugins import hint_of_missing, plugins_behind
 from nn_core.training.states import as_text, copied, from_text, is_stateful, pack, set_state_of, state_of, unpack
@@ -100,11 +101,12 @@ def read_snapshot(path: PathLike) -> Snapshot:
     arrays = {name: entry.values for name, entry in entries.items()}
     try:
         tree = from_text(arrays[_TREE])
+        require_like("the entry of plain values", tree, {"about": {"format": 0}, "states": {}, "values": {}})
         about = dict(tree["about"])
         if about["format"] > FORMAT:
             raise FileFormatError(f"the format must be at most {FORMAT}, got {about['format']}; it needs a newer nn_core")
         states, values = unpack(tree["states"], arrays), unpack(tree["values"], arrays)
-    except (FileFormatError, KeyError, TypeError) as error:
+    except (NNCoreError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{os.fspath(path)}: {error}") from error
     return Snapshot(states, values, about)
 

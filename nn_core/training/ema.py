@@ -10,6 +10,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import described
 from nn_core.runtime.holders import where_parameters_are
+from nn_core.runtime.schemas import checked_state
 from nn_core.training.states import set_state_of, state_of
 from nn_core.training.triggers import every
 from nn_core.variable import Variable
@@ -85,6 +86,7 @@ class MovingAverage:
         """The averages and the number of updates."""
         return {"updates": self._updates, "averages": self._averages}
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave.
 

@@ -1,9 +1,11 @@
 """Loss scaling: keep the gradients of half-precision training within the range of float16."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from nn_core.errors import ArgumentError
+from nn_core.runtime.schemas import checked_state
 
 
 class LossScale:
@@ -73,11 +75,15 @@ class LossScale:
 
     def get_state(self) -> dict[str, Any]:
         """The present factor and the counters."""
-        return {"scale": self.scale, "skipped": self.skipped, "good": self._good}
+        return {"scale": float(self.scale), "skipped": self.skipped, "good": self._good}
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave."""
-        self.scale, self.skipped, self._good = state["scale"], state["skipped"], state["good"]
+        scale, skipped, good = state["scale"], state["skipped"], state["good"]
+        if scale is None or not 0 < scale < math.inf or min(skipped, good) < 0:
+            raise ArgumentError(f"LossScale.set_state: scale must be a positive number and counters not negative, got {state}")
+        self.scale, self.skipped, self._good = scale, skipped, good
 
 
 def constant(scale: float) -> LossScale:

@@ -13,6 +13,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.graph.seeds import keys_of, require_keys, set_keys
+from nn_core.runtime.schemas import require_like
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -70,6 +71,8 @@ def set_state_of(name: str, item: Any, state: Any) -> None:
     """
     if isinstance(item, Module):
         item = item.get_parameters()
+    if isinstance(item, Variable) or _is_parameters(item):
+        require_like(name, state, state_of(item), shapes=False)
     if isinstance(item, Variable):
         if item.producer is None:
             _require_values(name, {name: item}, {name: state})
@@ -105,6 +108,8 @@ def _require_values(name: str, parameters: Mapping[str, Variable], values: Mappi
         listed = ", ".join([*(f"no {key}" for key in missing), *(f"also {key}" for key in unknown)][:8])
         raise ArgumentError(f"{name}: the state must have the same parameters, got {listed}")
     for key, variable in parameters.items():
+        if values[key] is None:
+            raise ArgumentError(f"{name}: {key} must be an array, got None")
         if tuple(values[key].shape) != variable.shape:
             raise ShapeError(f"{name}: {key} must have the shape {variable.shape}, got {tuple(values[key].shape)}")
 

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping
 
+from nn_core.runtime.schemas import checked_state
+
 
 class Summary:
     """Weighted mean and standard deviation of a series, in float64 and in one pass.
@@ -58,6 +60,7 @@ class Summary:
         """Three numbers."""
         return [self.weight, self.mean, self._squares]
 
+    @checked_state
     def set_state(self, state: list[float]) -> None:
         """Continue from what `get_state` gave."""
         self.weight, self.mean, self._squares = state
@@ -88,6 +91,7 @@ class Summaries:
         """The state of each summary."""
         return {name: summary.get_state() for name, summary in self._summaries.items()}
 
+    @checked_state
     def set_state(self, state: Mapping[str, list[float]]) -> None:
         """Continue from what `get_state` gave."""
         self.clear()

@@ -13,9 +13,10 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.communicators.replacement import fill_up, join
-from nn_core.errors import ArgumentError, CommunicationError
+from nn_core.errors import ArgumentError, CommunicationError, NNCoreError
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
+from nn_core.runtime.schemas import checked_state
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
 from nn_core.training.ranks import Progress, of_rank
@@ -201,8 +202,8 @@ class Trainer:
         the way: it is resumed, or its files are removed, or the folder is another one. Calling `run` once more on the same
         trainer continues the same run.
 
-        SIGTERM and Ctrl-C end the iteration first, let extensions save (`Checkpoint` does), and end the process then; a
-        second one ends it at once.
+        SIGTERM, SIGHUP and Ctrl-C end the iteration first, let extensions save (`Checkpoint` does), and end the process then;
+        a second one ends it at once. SIGUSR1 lets them save, and training goes on.
 
         Args:
             resume: Continue the newest run in the folder from the newest of its checkpoints that reads whole, if there is one.
@@ -298,8 +299,10 @@ class Trainer:
             elif self._own_data is not None:  # another rank may save
                 self._save(partial(save_by_trigger, self, []))
             self._stop_together(signals)
-            if signals.received:
+            if signals.received or signals.is_asked:
+                signals.is_asked = False
                 self._save(partial(call_each, savers, "interrupted", self))
+            if signals.received:
                 return
 
     def _save(self, action: Callable[[], object]) -> None:
@@ -336,8 +339,9 @@ class Trainer:
         comm = self._comm
         if comm is None:
             return
-        flags = [bool(self.stop_reason), signals.received is not None]
-        stop, received = comm.repeated(lambda: comm.any_rank("stop", flags))
+        flags = [bool(self.stop_reason), signals.received is not None, signals.is_asked]
+        stop, received, asked = comm.repeated(lambda: comm.any_rank("stop", flags))
+        signals.is_asked = signals.is_asked or asked
         if comm.rank == 0 and not self._is_first_rank:
             raise CommunicationError(
                 "run: rank 0, which writes the log and the checkpoints, must live, got its loss\n"
@@ -402,10 +406,11 @@ class Trainer:
             **({} if progress is None else {"progress": list(progress)}),
         }
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave; extensions may have come or gone, `until` may be another number."""
         self.updater.set_state(state["updater"])
-        with contextlib.suppress(TypeError, KeyError, ValueError):  # another kind of trigger than before starts anew
+        with contextlib.suppress(NNCoreError):  # another kind of trigger than before starts anew
             self._until.set_state(state["until"])
         self._elapsed = state["elapsed"]
         if self._own_data is not None and "progress" in state:

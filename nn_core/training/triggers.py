@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from nn_core.errors import ArgumentError
+from nn_core.runtime.schemas import checked_state
 
 if TYPE_CHECKING:
     from nn_core.training.trainer import Trainer
@@ -71,6 +72,7 @@ class Trigger:
         """The state that a resumed run needs; None: nothing."""
         return None
 
+    @checked_state
     def set_state(self, state: Any) -> None:
         """Continue from what `get_state` gave."""
 
@@ -155,6 +157,7 @@ class _Combination(Trigger):
     def get_state(self) -> Any:
         return [part.get_state() for part in self._parts]
 
+    @checked_state
     def set_state(self, state: Any) -> None:
         for part, own in zip(self._parts, state, strict=True):
             part.set_state(own)
@@ -262,6 +265,7 @@ class _Once(Trigger):
     def get_state(self) -> Any:
         return self._has_fired
 
+    @checked_state
     def set_state(self, state: Any) -> None:
         self._has_fired = bool(state)
 
@@ -320,6 +324,7 @@ class Watched(Trigger):
     def get_state(self) -> Any:
         return {"best": self._best, "is_seen": self.is_seen}
 
+    @checked_state
     def set_state(self, state: Any) -> None:
         self._best, self.is_seen = state["best"], state["is_seen"]
 
@@ -363,6 +368,7 @@ class _EarlyStop(Watched):
     def get_state(self) -> Any:
         return {**super().get_state(), "failures": self._failures}
 
+    @checked_state
     def set_state(self, state: Any) -> None:
         super().set_state(state)
         self._failures = state["failures"]

@@ -14,6 +14,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.messages.refusal import checked_count, checked_flag, described
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.runtime.holders import where_parameters_are
+from nn_core.runtime.schemas import checked_state
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.checkpoint import RANDOM
@@ -404,6 +405,7 @@ class Updater:
         state.update({name: state_of(item) for name, item in self._parts().items()})
         return state
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.messages.refusal import described
+from nn_core.runtime.schemas import checked_state
 from nn_core.training.summary import Summaries
 from nn_core.training.trainer import Trainer
 
@@ -50,6 +51,7 @@ class Averages:
         """The open means."""
         return {"summaries": self._summaries.get_state()}
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave."""
         self._summaries.set_state(state["summaries"])

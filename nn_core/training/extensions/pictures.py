@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nn_core.errors import ArgumentError
+from nn_core.runtime.schemas import checked_state
 from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer
 
@@ -67,6 +68,7 @@ class Plot(Averages):
         """The points and the open means."""
         return {**super().get_state(), "points": {key: [list(p) for p in points] for key, points in self._points.items()}}
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave; values that are new have no points."""
         super().set_state(state)

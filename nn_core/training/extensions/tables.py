@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
+from nn_core.runtime.schemas import checked_state
 from nn_core.training.extensions.averages import Averages, cut
 from nn_core.training.trainer import Trainer
 
@@ -59,6 +60,7 @@ class Log(Averages):
         """The entries and the length of the file."""
         return {**super().get_state(), "entries": self.entries, "length": self._length}
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave."""
         super().set_state(state)

@@ -265,7 +265,7 @@ def test_statistics_of_parameters(make_updater, tmp_path):
     assert "affine/b/grad/max" in entry
 
 
-@pytest.mark.parametrize(("name", "end"), [("SIGTERM", SystemExit), ("SIGINT", KeyboardInterrupt)])
+@pytest.mark.parametrize(("name", "end"), [("SIGTERM", SystemExit), ("SIGHUP", SystemExit), ("SIGINT", KeyboardInterrupt)])
 def test_signals_save_before_the_end(make_updater, tmp_path, caplog, name, end):
     def make():
         trainer = Trainer(make_updater(), every(50), tmp_path)
@@ -285,6 +285,17 @@ def test_signals_save_before_the_end(make_updater, tmp_path, caplog, name, end):
     trainer = make()
     trainer.run(resume=True)
     assert trainer.iteration == 50
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="a signal of POSIX")
+def test_a_signal_may_ask_for_a_checkpoint_alone(make_updater, tmp_path):
+    trainer = Trainer(make_updater(), every(9), tmp_path)
+    trainer.extend(Checkpoint(), every=every(40))
+    trainer.extend(lambda trainer: signal.raise_signal(signal.SIGUSR1), every=lambda trainer: trainer.iteration in (3, 6))
+    previous = signal.getsignal(signal.SIGUSR1)
+    trainer.run()
+    assert trainer.iteration == 9 and signal.getsignal(signal.SIGUSR1) is previous
+    assert [path.name for path in checkpoints_in(tmp_path)][-2:] == ["checkpoint-00000006.npz", "checkpoint-00000003.npz"]
 
 
 def test_a_second_signal_ends_at_once(make_updater, tmp_path):

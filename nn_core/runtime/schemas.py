@@ -1,0 +1,152 @@
+"""Schemas of states: what `get_state` gives now says of which types the parts of a state are that is to be set.
+
+States come from files whose checksums say that they are whole, and not that they are sound: a writer can write anything.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from nn_core.errors import ArgumentError, NNCoreError, ShapeError, quoted
+
+S = TypeVar("S", bound=Callable[..., Any])
+
+#: What Python and NumPy raise where a value is not what it should be.
+_FOREIGN: Final = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, AssertionError, RecursionError)
+
+
+def checked_state(set_state: S) -> S:
+    """Decorate a method ``set_state(state)`` of an object that also has ``get_state()``.
+
+    The state must be like the present one: dictionaries, lists, texts, numbers and arrays at the same places (None may
+    stand for a number with a fraction). What nn_core or NumPy raise about its values becomes an ArgumentError, and the object
+    is as it was before. Exceptions of objects of the program pass.
+    """
+
+    @functools.wraps(set_state)
+    def call(self: Any, state: Any) -> Any:
+        function = f"{type(self).__name__}.set_state"
+        before = self.get_state()
+        require_like(function, state, before)
+        before = _copied(before)
+        try:
+            return set_state(self, state)
+        except BaseException as error:
+            with suppress(Exception):  # what could be set before can be set again, but for objects of the program
+                set_state(self, before)
+            if isinstance(error, _FOREIGN) and not isinstance(error, NNCoreError) and _is_of_ours(error):
+                raise wrong_state(function, error) from error
+            raise
+
+    return call  # type: ignore[return-value]  # it is called alike
+
+
+def wrong_state(function: str, error: BaseException) -> ArgumentError:
+    """The refusal of a state about whose values something was raised."""
+    told = " ".join(str(error).split())
+    return ArgumentError(f"{function}: the state must be what get_state() gives, got one with {type(error).__name__}: {told}")
+
+
+def require_like(function: str, state: Any, own: Any, path: str = "", *, shapes: bool = True) -> None:
+    """Refuse a state that has other types than another one.
+
+    Args:
+        function: Name at the start of messages.
+        state: What is to be set.
+        own: The present state.
+        path: Where in the states these are.
+        shapes: Arrays must have the same shapes, too.
+
+    Raises:
+        ArgumentError: when a part has another type, or an integer more than 64 bits.
+        ShapeError: when an array has another shape.
+    """
+    if own is None or (state is None and isinstance(own, float)):
+        return
+    if not _is_like(state, own):
+        raise ArgumentError(f"{function}: {_at(path)} must be {_kind(own)}, got {_described(state)}")
+    if isinstance(own, Mapping):
+        for key in own.keys() & state.keys():
+            require_like(function, state[key], own[key], f"{path}/{key}", shapes=shapes)
+    elif isinstance(own, (list, tuple)) and len({type(item) for item in own}) == 1:
+        for index, item in enumerate(state):
+            require_like(function, item, own[min(index, len(own) - 1)], f"{path}/{index}", shapes=shapes)
+    elif isinstance(own, np.ndarray) and shapes and own.shape != np.shape(state):
+        raise ShapeError(f"{function}: {_at(path)} must have the shape {own.shape}, got {np.shape(state)}")
+
+
+def _is_like(state: Any, own: Any) -> bool:
+    if isinstance(own, np.ndarray):
+        found = _as_array(state)
+        return found is not None and _class(found.dtype) == _class(own.dtype)
+    if isinstance(own, Mapping):
+        return isinstance(state, Mapping) and all(isinstance(key, str) for key in state)
+    if isinstance(own, (list, tuple)):
+        return isinstance(state, (list, tuple))
+    if isinstance(own, (bool, np.bool_)):
+        return isinstance(state, (bool, np.bool_))
+    if isinstance(own, (int, np.integer)):
+        bits = 128 if own >= 2**63 else 64
+        return isinstance(state, (int, np.integer)) and not isinstance(state, bool) and _has_bits(state, bits)
+    if isinstance(own, (float, np.floating)):
+        return isinstance(state, (int, float, np.number)) and not isinstance(state, bool) and _has_bits(state)
+    return not isinstance(own, str) or isinstance(state, str)
+
+
+def _as_array(state: Any) -> "np.ndarray[Any, Any] | None":
+    """An array, or a list of numbers as JSON has in place of one."""
+    if isinstance(state, (list, tuple)):
+        with suppress(ValueError, TypeError, OverflowError):
+            return np.asarray(state)
+    return state if isinstance(state, np.ndarray) else None
+
+
+def _has_bits(number: Any, bits: int = 64) -> bool:
+    """Whether an integer has at most so many bits; generators of NumPy have some of 128."""
+    return not isinstance(number, int) or -(2**63) <= number < 2**bits
+
+
+def _class(dtype: np.dtype[Any]) -> str:
+    """The kind of a dtype, integers with and without sign alike; floating dtypes that NumPy lacks are "V"."""
+    return {"u": "i", "V": "f"}.get(dtype.kind, dtype.kind)
+
+
+def _kind(own: Any) -> str:
+    if isinstance(own, np.ndarray):
+        return f"an array of {own.dtype.name}"
+    names = {dict: "a dictionary with string keys", list: "a list", tuple: "a list", bool: "True or False", str: "a text"}
+    whole = "a whole number of at most 64 bits" if isinstance(own, (int, np.integer)) else "a number"
+    return next((text for kind, text in names.items() if isinstance(own, kind)), whole)
+
+
+def _described(state: Any) -> str:
+    if isinstance(state, np.ndarray):
+        return f"an array of {state.dtype.name} with the shape {state.shape}"
+    return quoted(state) if isinstance(state, (str, int, float)) else type(state).__name__
+
+
+def _at(path: str) -> str:
+    return f"the state, at {quoted(path.lstrip('/'))}," if path else "the state"
+
+
+def _copied(state: Any) -> Any:
+    if isinstance(state, np.ndarray):
+        return state.copy()
+    if isinstance(state, Mapping):
+        return {key: _copied(value) for key, value in state.items()}
+    return [_copied(value) for value in state] if isinstance(state, (list, tuple)) else state
+
+
+def _is_of_ours(error: BaseException) -> bool:
+    """Whether code of nn_core, NumPy or Python raised it, and no object of the program in between."""
+    trace = error.__traceback__
+    while trace is not None:
+        package = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in ("nn_core", "numpy") and package not in sys.stdlib_module_names:
+            return False
+        trace = trace.tb_next
+    return True
