@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: emulated half-precision gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts signals faults states processes pairs mixed writes perturbed specials growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: contents packages emulated half-precision gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts signals faults states processes pairs mixed writes perturbed specials growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -117,8 +117,8 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents packages ## the short forms of the lanes that CI runs
-lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
+seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents ## the short forms of the lanes that CI runs
+lanes: seeded-lanes packages api interrupts signals faults states processes growth ## the short forms of all lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is
 # written to build/sanitize. The sanitizers of GCC are loaded first; oneDNN itself is not instrumented.
