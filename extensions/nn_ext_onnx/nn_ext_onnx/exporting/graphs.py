@@ -293,7 +293,7 @@ class _Drafting:
 
 
 def key_of(variable: Any) -> Any:
-    """What is the same for all objects that stand for one variable of a graph."""
+    """Return the key that all objects for one variable of a graph share."""
     function = variable.parent
     return (None, variable) if function is None else (function, function.outputs.index(variable))
 
