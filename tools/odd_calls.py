@@ -30,7 +30,7 @@ from run_nnabla_cases import Results, run
 
 import nn_core as nn
 
-#: What an array of floats becomes, by name.
+#: Changes of an array of floats, by name.
 ARRAYS: Final = {
     "zeros": lambda x: x * 0,
     "ties": np.round,
@@ -41,7 +41,7 @@ ARRAYS: Final = {
     "double": lambda x: x.astype(np.float64),
     "halves": lambda x: x.astype(np.float16),
 }
-#: What a number in the settings becomes.
+#: The numbers that one in the settings may become.
 NUMBERS: Final = (-2, -1, 0, 1, 2, 3, 0.5, -0.5, 1.0, 1e-3, 10.0)
 #: Length of the steps of differences in float64, and how far these may be from a gradient in float32.
 STEP, SLACK = 1e-5, 2e-3
@@ -119,7 +119,7 @@ def judge(
 
 
 def _verdict(ours: bool | None, theirs: bool | None) -> str:
-    """Who is wrong of two that differ; None where nobody can be."""
+    """Say who is wrong of two that differ; None where nobody can be."""
     if ours is None or theirs is None:
         return "at a kink"
     return "NNabla is wrong" if ours else "nn_core is wrong" if theirs else "both are wrong"
@@ -165,7 +165,7 @@ def _moved(x: np.ndarray, index: Any, step: float) -> np.ndarray:
 
 
 def _total(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> float:
-    """What the gradients of a case are those of, in float64."""
+    """The number of which the gradients of a case are taken, in float64."""
     with nn.context_scope(nn.Context(["reference:double"])):
         results, _ = run("nn_core", {**case, "wants_loss": True}, arrays)
     return float(results["loss"])

@@ -1,4 +1,4 @@
-"""What programs read of functions that have not run: an error that names the function, or zeros in programs of NNabla."""
+"""Reads of functions that have not run: an error that names the function, or zeros in programs of NNabla."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from nn_core.graph.node import Node, Storage, Value
 from nn_core.logger import logger
 from nn_core.settings import is_nnabla_program
 
-#: What has been logged: once for each function that was read before it had run.
+#: The warnings that were logged: one for each function that was read before it had run.
 _LOGGED: Final[set[str]] = set()
 
 

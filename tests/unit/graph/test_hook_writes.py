@@ -1,4 +1,4 @@
-"""What hooks write to values and gradients while a pass runs: read by the functions after it, as in NNabla."""
+"""Values and gradients that hooks write while a pass runs: the functions after it read them, as in NNabla."""
 
 import numpy as np
 import pytest
