@@ -90,14 +90,19 @@ def ops(pattern: str, topic: str | None, tag: str | None) -> None:
     Below them are the fusions of plugins that may run something else in their place.
     """
     backends = list(filter(_is_usable, PLUGINS.names()))
-    named = {spec.api: spec for spec in SPECS} | {added.key: added.spec for added in PLUGINS.registry}
-    fitting = {api: spec for api, spec in sorted(named.items()) if fnmatch(api, pattern) and _is_listed(spec, topic, tag)}
-    if not fitting:
-        given = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
-        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{given or _closest(pattern, named)}")
+    fitting = _fitting(pattern, topic, tag)
     rows = [(api, spec.topic, _with_kernel(backends, spec.name) or "engine") for api, spec in fitting.items()]
     fusions = dict.fromkeys(sentence for spec in fitting.values() for sentence in fusions_with(spec))
     click.echo("\n".join([_plain_table(rows, ("function", "topic", "backends")), *fusions]))
+
+
+def _fitting(pattern: str, topic: str | None, tag: str | None) -> dict[str, FunctionSpec]:
+    named = {spec.api: spec for spec in SPECS} | {added.key: added.spec for added in PLUGINS.registry}
+    found = {api: spec for api, spec in sorted(named.items()) if fnmatch(api, pattern) and _is_listed(spec, topic, tag)}
+    if not found:
+        given = "".join(f", {what} {word!r}" for what, word in (("topic", topic), ("tag", tag)) if word is not None)
+        raise click.ClickException(f"ops: PATTERN must fit a function, got {pattern!r}{given or _closest(pattern, named)}")
+    return found
 
 
 def _closest(pattern: str, names: Collection[str]) -> str:

@@ -37,7 +37,7 @@ from nn_core.utils.data_iterator import data_iterator_simple
 
 from .reliability import record, report_option
 
-#: What takes the place of a value.
+#: Values that take the place of another one.
 HOSTILE: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 3, 2**70, -(2**63), 1.5, float("nan"), float("inf"), "", "x" * 300, "../x", "\x00", [], [1, "a"], {},
     {"a": 1}, np.zeros(3), np.ones((2, 2), np.int8), np.zeros((), np.float32), np.zeros(0), np.full(4, np.nan, np.float16),

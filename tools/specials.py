@@ -253,7 +253,7 @@ RUNS: Final[Mapping[str, Callable[[Planted, Held], Values]]] = {
     "dynamic": dynamic,
 }
 STANDARD: Final = Way("reference", "keep", False)
-#: Where the standard ends in an error, which the backward pass may have raised.
+#: The places where the standard ends in an error, which the backward pass may have raised.
 WITHOUT_GRADIENTS: Final = Way("reference", "infer", False)
 
 

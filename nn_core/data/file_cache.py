@@ -30,7 +30,7 @@ from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import atomic_writer, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
-from nn_core.files.budget import budget
+from nn_core.files.budgets import budget
 from nn_core.random import Rng
 
 #: Samples in one file.

@@ -11,7 +11,7 @@ from nn_core.settings import settings
 
 
 class KnownPlugins(Protocol):
-    """What messages read of `nn_core.dispatch.plugins.Plugins`."""
+    """The part of `nn_core.dispatch.plugins.Plugins` that messages read."""
 
     def names(self) -> list[str]:
         """Names of the plugins."""

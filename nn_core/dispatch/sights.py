@@ -1,4 +1,4 @@
-"""What importing a plugin must leave as it is: how to look at each part of the process, and how to put it back.
+"""The parts of the process that importing a plugin must leave as they are: how to look at each, and how to put it back.
 
 A `Sight` is a row: what a remark calls it, a function that reads it, and one that restores what was read, or None where that
 is impossible, as for threads. Importing a module may add modules; all else belongs to the program.

@@ -16,7 +16,7 @@ from nn_core.logger import logger
 SLOW_IMPORT_S: Final = 0.1
 #: Names that were replaced of which remarks tell.
 _MAX_NAMES: Final = 3
-#: What a plugin that is imported without strict mode must leave as it is as well: all results depend on it.
+#: The sights that a plugin must leave as they are without strict mode, too: all results depend on them.
 _OURS: Final = tuple(sight for sight in SIGHTS if sight.what in ("modes and contexts of nn_core", "settings of nn_core"))
 
 

@@ -6,9 +6,9 @@ This package knows arrays only. What they mean (parameters, states of a solver) 
 from nn_core.files.atomic import atomic_writer as atomic_writer
 from nn_core.files.atomic import open_to_read as open_to_read
 from nn_core.files.atomic import remove_leftovers as remove_leftovers
-from nn_core.files.budget import Budget as Budget
-from nn_core.files.budget import budget as budget
-from nn_core.files.budget import reading_budget as reading_budget
+from nn_core.files.budgets import Budget as Budget
+from nn_core.files.budgets import budget as budget
+from nn_core.files.budgets import reading_budget as reading_budget
 from nn_core.files.entries import Entries as Entries
 from nn_core.files.entries import Entry as Entry
 from nn_core.files.entries import PathOrFile as PathOrFile

@@ -23,7 +23,7 @@ import numpy as np
 
 from nn_core.arrays.synced import ALIGNMENT_BYTES, host_empty
 from nn_core.errors import FileFormatError
-from nn_core.files.budget import budget
+from nn_core.files.budgets import budget
 from nn_core.files.entries import (
     NUMBERS,
     Array,

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.files.budget import budget
+from nn_core.files.budgets import budget
 from nn_core.files.entries import Array
 
 _UNDEFINED: Final = 2**64 - 1

@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from nn_core.errors import FileFormatError, quoted
-from nn_core.files.budget import budget
+from nn_core.files.budgets import budget
 from nn_core.files.entries import Array, Entries, Entry, checksum, require_names, verify
 
 _DTYPES: Final = {

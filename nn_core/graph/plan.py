@@ -116,7 +116,7 @@ class Plan:
 
     #: Whether fractions are refused where integers are read; gradients of indices are read as integers, too.
     is_exact: ClassVar[bool] = True
-    #: What of its functions it computes, for those who trace calls.
+    #: The part of its functions that it computes, for those who trace calls.
     part: ClassVar[str] = "forward"
 
     def __init__(self) -> None:

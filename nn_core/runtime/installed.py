@@ -6,7 +6,6 @@ from importlib import invalidate_caches
 from typing import Final
 
 from nn_core.errors import quoted
-from nn_core.logger import logger
 from nn_core.runtime.metadata import EntryPoint, Fault, Scan, canonical, scan
 from nn_core.settings import settings
 
@@ -18,8 +17,6 @@ INDEX: Final = "nn_core.index"
 CORE_PLUGIN: Final = "reference"
 #: The backend of programs that name none, where it is installed.
 PREFERRED_BACKEND: Final = "cpu"
-
-
 #: The packages that bring backends of ours. Their names are theirs alone: an entry point of another package that is called
 #: like one would run in place of it, in all programs.
 OWN_PACKAGES: Final = {CORE_PLUGIN: "nn-core", "cpu": "nn-ext-cpu", "cuda": "nn-ext-cuda", "cudnn": "nn-ext-cudnn"}
@@ -41,7 +38,7 @@ def _scanned() -> Scan:
         entries.append(EntryPoint(GROUP, CORE_PLUGIN, _CORE_MODULE, OWN_PACKAGES[CORE_PLUGIN], ""))
     for fault in faults:
         level = logging.WARNING if fault.is_ours else logging.DEBUG
-        logger.log(level, "metadata of %s is passed over: %s", fault.package, fault.reason)
+        logging.getLogger("nn_core").log(level, "metadata of %s is passed over: %s", fault.package, fault.reason)
     return Scan(tuple(entries), tuple(faults))
 
 

@@ -33,7 +33,7 @@ class Registration:
 _RECORD: Final[dict[tuple[int, str], Registration]] = {}
 #: The places of those with which a plugin has been loaded.
 _SETTLED: Final[set[tuple[int, str]]] = set()
-#: What functions have registrations of, by kind and name; two tables of one kind do not exist.
+#: The registrations that functions have, by kind and name; two tables of one kind do not exist.
 _KINDS: Final[set[tuple[str, str]]] = set()
 
 

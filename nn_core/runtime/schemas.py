@@ -5,7 +5,7 @@ States come from files whose checksums say that they are whole, and not that the
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -15,7 +15,7 @@ from nn_core.errors import ArgumentError, NNCoreError, ShapeError, quoted
 
 S = TypeVar("S", bound=Callable[..., Any])
 
-#: What Python and NumPy raise where a value is not what it should be.
+#: Exceptions of Python and NumPy for a value that is not what it should be.
 _FOREIGN: Final = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, AssertionError, RecursionError)
 
 
@@ -69,14 +69,18 @@ def require_like(function: str, state: Any, own: Any, path: str = "", *, shapes:
         return
     if not _is_like(state, own):
         raise ArgumentError(f"{function}: {_at(path)} must be {_kind(own)}, got {_described(state)}")
-    if isinstance(own, Mapping):
-        for key in own.keys() & state.keys():
-            require_like(function, state[key], own[key], f"{path}/{key}", shapes=shapes)
-    elif isinstance(own, (list, tuple)) and len({type(item) for item in own}) == 1:
-        for index, item in enumerate(state):
-            require_like(function, item, own[min(index, len(own) - 1)], f"{path}/{index}", shapes=shapes)
-    elif isinstance(own, np.ndarray) and shapes and own.shape != np.shape(state):
+    if shapes and isinstance(own, np.ndarray) and own.shape != np.shape(state):
         raise ShapeError(f"{function}: {_at(path)} must have the shape {own.shape}, got {np.shape(state)}")
+    for key, part, own_part in _parts(state, own):
+        require_like(function, part, own_part, f"{path}/{key}", shapes=shapes)
+
+
+def _parts(state: Any, own: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """The keys of the parts of two states that must be alike, with the parts: of lists, where all items have one type."""
+    if isinstance(own, Mapping):
+        yield from ((key, state[key], own[key]) for key in own.keys() & state.keys())
+    elif isinstance(own, (list, tuple)) and len({type(item) for item in own}) == 1:
+        yield from ((index, item, own[min(index, len(own) - 1)]) for index, item in enumerate(state))
 
 
 def _is_like(state: Any, own: Any) -> bool:
@@ -89,12 +93,17 @@ def _is_like(state: Any, own: Any) -> bool:
         return isinstance(state, (list, tuple))
     if isinstance(own, (bool, np.bool_)):
         return isinstance(state, (bool, np.bool_))
-    if isinstance(own, (int, np.integer)):
-        bits = 128 if own >= 2**63 else 64
-        return isinstance(state, (int, np.integer)) and not isinstance(state, bool) and _has_bits(state, bits)
-    if isinstance(own, (float, np.floating)):
-        return isinstance(state, (int, float, np.number)) and not isinstance(state, bool) and _has_bits(state)
+    if isinstance(own, (int, float, np.number)):
+        return _is_like_number(state, own)
     return not isinstance(own, str) or isinstance(state, str)
+
+
+def _is_like_number(state: Any, own: Any) -> bool:
+    if isinstance(state, bool):
+        return False
+    if isinstance(own, (int, np.integer)):
+        return isinstance(state, (int, np.integer)) and _has_bits(state, 128 if own >= 2**63 else 64)
+    return isinstance(state, (int, float, np.number)) and _has_bits(state)
 
 
 def _as_array(state: Any) -> "np.ndarray[Any, Any] | None":

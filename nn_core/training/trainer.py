@@ -286,8 +286,7 @@ class Trainer:
         update, observation = self.updater.update, self.observation
         entries = [entry for entry in running if entry.phase != "save"]
         savers = [entry for entry in running if entry.phase == "save"]
-        if self.iteration and self._until(self):  # a resumed run that was over
-            self.stop_reason = self._until.reason
+        self._stop_if_over()
         updater, soonest = self.updater, 0
         while not self.stop_reason:
             observation.clear()
@@ -304,6 +303,11 @@ class Trainer:
                 self._save(partial(call_each, savers, "interrupted", self))
             if signals.received:
                 return
+
+    def _stop_if_over(self) -> None:
+        """Stop a resumed run that had come to its end."""
+        if self.iteration and self._until(self):
+            self.stop_reason = self._until.reason
 
     def _save(self, action: Callable[[], object]) -> None:
         """Let extensions save; each snapshot that rank 0 takes asks the other ranks for what they have of their own."""

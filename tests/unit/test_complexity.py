@@ -14,6 +14,7 @@ LIMIT = 12
 HOT = {
     ("nn_core/graph/trace.py", "Trace.follow"),
     ("nn_core/graph/run.py", "run"),
+    ("nn_core/graph/plan.py", "Plan.run"),
     ("nn_core/rules/arguments.py", "resolve_args"),
 }
 PACKAGES = [ROOT / "nn_core", *sorted(path.parent for path in (ROOT / "extensions").glob("*/nn_ext_*/__init__.py"))]

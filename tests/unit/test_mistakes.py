@@ -320,7 +320,7 @@ MISTAKES = {
     "len of a number": lambda: len(nn.Variable(())),
     "y.d before forward": lambda: (x * 2).d,
     "y.g before backward": lambda: (leaf() * 2).g,
-    "backward before forward": lambda: F.sum(leaf() * 2).backward(),
+    "backward before forward": lambda: F.exp(leaf()).backward(),
     "second backward": lambda: second_backward(),
     "backward: retain_graph": lambda: F.sum(leaf()).backward(retain_graph=True),
     "forward: misspelled": lambda: F.sum(leaf()).forward(clear_bufer=True),

@@ -1,4 +1,4 @@
-"""What reading a file may take, and how a program raises it."""
+"""The budget of reading a file, and how a program raises it."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What a run may change of the truth: rounding as noise, NaN and infinities that spread; the tolerances that follow."""
+"""Changes of the truth that a run may make: rounding as noise, NaN and infinities that spread; the tolerances that follow."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

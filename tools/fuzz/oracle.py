@@ -197,7 +197,7 @@ class Slack:
 
 @dataclass
 class Computed:
-    """What a graph computes.
+    """The values that a graph computes.
 
     Attributes:
         values: Of every storage of the graph, after the pass.

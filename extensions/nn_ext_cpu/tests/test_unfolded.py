@@ -69,7 +69,7 @@ def patches(rng: np.random.Generator) -> Drawn:
     return Drawn(F.convolution, shapes, {"stride": (size, size)})
 
 
-#: What random convolutions are drawn from.
+#: The kinds of networks that random convolutions are drawn from.
 FAMILIES: list[Callable[[np.random.Generator], Drawn]] = [drawn, drawn, long_kernel, depthwise, patches]
 
 #: How x comes about: as a leaf, by an element-wise function, in another layout or with its axes moved.

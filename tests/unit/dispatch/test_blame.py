@@ -22,7 +22,7 @@ MODULE = '''
 import numpy as np
 
 class Fault:
-    """What is raised, and where."""
+    """An exception, and where it is raised."""
     place, error = None, None
 
 def at(place, result=None):

@@ -624,7 +624,7 @@ def test_assignment_follows() -> None:
         np.testing.assert_array_equal(x.g, expected == 1)
 
 
-#: What reads a value before and after a part of it is replaced: some show its memory, one computes.
+#: Functions that read a value before and after a part of it is replaced: some show its memory, one computes.
 _READERS: dict[str, Any] = {
     "slice": lambda h: h[:2],
     "reshape": lambda h: F.reshape(h, (-1,)),

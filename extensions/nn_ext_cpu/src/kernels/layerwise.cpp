@@ -13,9 +13,9 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kBlock = 4096;      // elements: a direction of this length stays in the first cache
+constexpr int64_t kBlock = 4096;     // elements: a direction of this length stays in the first cache
 constexpr int64_t kLarge = 1 << 20;  // elements from which on a parameter is shared between threads
-constexpr int kScale = 8;             // place of the number that follows from the norms
+constexpr int kScale = 8;            // place of the number that follows from the norms
 
 /// The numbers of both loops, the last of which is set for each parameter.
 using Numbers = std::array<float, kScale + 1>;

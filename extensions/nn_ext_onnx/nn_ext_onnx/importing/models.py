@@ -1,7 +1,7 @@
 """Models as networks of nn_core."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -177,12 +177,7 @@ class Loader:
                     value.variable.d = values[entry.name]
                     value = builder.computed(entry.name, value.dtype, value.variable, value.sources)
                 scope[entry.name] = value
-        try:
-            builder.run(self.graph.node, scope)
-        except TooLargeError as error:
-            budget().require("nodes", error.args[0], "load_onnx: nodes of the model, with loops and functions written out,")
-        if builder.problems:
-            _refuse(list(builder.problems))
+        _run(builder, self.graph.node, scope)
         for name in builder.used & network.inputs.keys():
             del network.inputs[name]
             network.bound[name] = np.array(values[name])
@@ -250,6 +245,16 @@ class Loader:
         if np.prod([float(length) for length in lengths]) > 2**40:
             raise ArgumentError(f"load: inputs must fit into memory, got shape {tuple(lengths)} of {entry.name!r}")
         return tuple(lengths)
+
+
+def _run(builder: Builder, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
+    """Build the functions of a graph, or refuse the model with all that cannot be built."""
+    try:
+        builder.run(nodes, scope)
+    except TooLargeError as error:
+        budget().require("nodes", error.args[0], "load_onnx: nodes of the model, with loops and functions written out,")
+    if builder.problems:
+        _refuse(list(builder.problems))
 
 
 def _refuse(problems: Sequence[str]) -> None:

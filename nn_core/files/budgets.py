@@ -14,7 +14,7 @@ from nn_core.runtime.ambient import Ambient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What reading a file may take.
+    """Bounds of all that reading a file may take.
 
     Attributes:
         expansion: Bytes in memory for one byte of a compressed array; no codec of HDF5 or zip files makes more.
