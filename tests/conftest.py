@@ -1,5 +1,6 @@
 """Shared fixtures: fixed seeds, the reference backend, and no state carried from one test to the next."""
 
+import gc
 import os
 import zlib
 
@@ -21,6 +22,12 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the many objects of the tests themselves out of garbage collections, which some tests ask for at each step."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

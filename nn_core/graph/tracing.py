@@ -38,6 +38,13 @@ class TracedCall:
         end_ns: When it returned; a device may still compute.
         thread: Number of the thread, as of ``threading.get_ident()``.
         error: Name of the class of the exception with which it ended, empty where there was none.
+
+    Example:
+        >>> from nn_core.ext import trace_calls
+        >>> x = nn.Variable.from_numpy_array(np.ones((2, 3)))
+        >>> with trace_calls(lambda call: print(call.operator, call.backend, call.arrays)):
+        ...     F.tanh(x).forward()
+        Tanh reference (((2, 3), 'float32'), ((2, 3), 'float32'))
     """
 
     function: str

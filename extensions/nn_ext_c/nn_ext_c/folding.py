@@ -44,7 +44,7 @@ class _Folding(BatchNormalizationFoldingModifierInner):
         scale, shift = (np.asarray(part).reshape(-1) for part in (form.scale, form.shift))
         weight = np.asarray(before.inputs[1].d, np.float64)
         bias = shift + (scale * np.asarray(before.inputs[2].d, np.float64) if len(before.inputs) > 2 else 0)
-        return self.rebuilt(before, before.inputs[0], weight * scale.reshape(-1, *[1] * (weight.ndim - 1)), bias)
+        return self.rebuilt(before, f, before.inputs[0], weight * scale.reshape(-1, *[1] * (weight.ndim - 1)), bias)
 
     def new_parameter(self, like: nn.Variable, suffix: str, values: Any, need_grad: bool = True) -> nn.Variable:
         """A constant; no scope gets it."""

@@ -39,7 +39,7 @@ class QATScheduler:
     Example:
         >>> import nn_core.parametric_functions as PF
         >>> import nn_core.solvers as S
-        >>> with parameter_scope("qat"):
+        >>> with nn.parameter_scope("qat"):
         ...     y = PF.affine(F.relu(PF.affine(nn.Variable((8, 4)), 5, name="first")), 3, name="second")
         ...     solver = S.Sgd(0.1)
         ...     config = QATTensorRTConfig()

@@ -160,7 +160,7 @@ MISSES = {
     "import nnabla.utils.nvml": "nnabla.utils.nvml: nn_ext_cuda.memory_info()",
     "import nnabla.utils.get_file_handle": "nnabla.utils.get_file_handle: nn_core.utils.save",
     "from nnabla.grad import GradEndFunction": "nnabla.grad.GradEndFunction: the function nn_core.grad",
-    "import nnabla as nn; nn.ProtoVariable": "nnabla.ProtoVariable: nn_core.utils.save",
+    "import nnabla as nn; nn.ProtoVariable": "nnabla.ProtoVariable: a graph of Variables",
     "import nnabla.functions as F; F.no_such": "nnabla.functions.no_such: nn_core has no functions.no_such",
 }
 
