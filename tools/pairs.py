@@ -24,7 +24,7 @@ from nn_core.settings import OPTIMIZATIONS, without
 
 from .fuzz.generate import generate
 from .fuzz.namespace import fresh_namespace
-from .fuzz.program import Program, compiled
+from .fuzz.program import HALF_TYPES, Program, compiled
 from .fuzz.runner import Reference
 from .reliability import record, report_option
 
@@ -72,7 +72,7 @@ class Graph:
     def __init__(self, program: Program, reference: Reference, backend: str) -> None:
         self._program = program
         self._context = get_extension_context(backend)
-        self.space = fresh_namespace()
+        self.space = fresh_namespace() | {name: get_extension_context(backend, type_config=name) for name in HALF_TYPES}
         scope: dict[str, Any] = {}
         with nn.context_scope(self._context), nn.parameter_scope("pairs", scope):
             for leaf in program.leaves:

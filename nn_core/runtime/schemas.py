@@ -5,7 +5,7 @@ States come from files whose checksums say that they are whole, and not that the
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -26,12 +26,20 @@ def checked_state(set_state: S) -> S:
     stand for a number with a fraction). What nn_core or NumPy raise about its values becomes an ArgumentError, and the object
     is as it was before. Exceptions of objects of the program pass.
     """
+    return _checked(set_state, ())
 
+
+def checked_state_without(*keys: str) -> Callable[[S], S]:
+    """Decorate as `checked_state` does; what the state has for these keys is compared by those who get it."""
+    return lambda set_state: _checked(set_state, keys)
+
+
+def _checked(set_state: S, keys: Sequence[str]) -> S:
     @functools.wraps(set_state)
     def call(self: Any, state: Any) -> Any:
         function = f"{type(self).__name__}.set_state"
         before = self.get_state()
-        require_like(function, state, before)
+        require_like(function, state, {key: part for key, part in before.items() if key not in keys} if keys else before)
         before = _copied(before)
         try:
             return set_state(self, state)

@@ -16,7 +16,7 @@ from nn_core.communicators.replacement import fill_up, join
 from nn_core.errors import ArgumentError, CommunicationError, NNCoreError
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
-from nn_core.runtime.schemas import checked_state
+from nn_core.runtime.schemas import checked_state_without
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
 from nn_core.training.ranks import Progress, of_rank
@@ -410,7 +410,7 @@ class Trainer:
             **({} if progress is None else {"progress": list(progress)}),
         }
 
-    @checked_state
+    @checked_state_without("until")
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave; extensions may have come or gone, `until` may be another number."""
         self.updater.set_state(state["updater"])
