@@ -99,7 +99,8 @@ def _ada_belief(h: Sequence[float]) -> Mapping[str, float]:
         "rest": 1 - beta2**t,
         "eps": eps,
         "added": 0.0 if has_max else eps,
-        "decay": (decay if is_fixed else alpha * decay) if decouples else 0.0,
+        "decouples": float(decouples),  # 0 * w would make an infinite w NaN
+        "decay": decay if is_fixed else alpha * decay,
         **_means(beta1, beta2),
     }
 
@@ -125,7 +126,8 @@ _TOP: Final = "top = larger(top, v);"
 
 #: w is decayed first; w - decay w is what the solver computes.
 _BELIEF: Final = (
-    "w -= decay * w; m = beta1 * m + rest1 * g; s = beta2 * s + rest2 * (g - m) * (g - m) + added;{maximum}"
+    "if (decouples != 0) w -= decay * w; m = beta1 * m + rest1 * g;"
+    " s = beta2 * s + rest2 * (g - m) * (g - m) + added;{maximum}"
     " w -= divides != 0 ? rate * m / (sqrt({squares} / rest) + eps) : rate * m;"
 )
 
