@@ -13,7 +13,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.communicators.replacement import fill_up, join
-from nn_core.errors import ArgumentError, CommunicationError, NNCoreError
+from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.runtime.schemas import checked_state_without
@@ -414,7 +414,7 @@ class Trainer:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave; extensions may have come or gone, `until` may be another number."""
         self.updater.set_state(state["updater"])
-        with contextlib.suppress(NNCoreError):  # another kind of trigger than before starts anew
+        with contextlib.suppress(TypeError, KeyError, ValueError):  # another kind of trigger than before starts anew
             self._until.set_state(state["until"])
         self._elapsed = state["elapsed"]
         if self._own_data is not None and "progress" in state:

@@ -31,6 +31,7 @@ from nn_core.training import (
     report,
 )
 from nn_core.training.checkpoint import checkpoints_in, read_snapshot
+from nn_core.training.triggers import Trigger
 from nn_core.utils.learning_rate_scheduler import ExponentialScheduler
 
 
@@ -192,6 +193,20 @@ def test_training_goes_on_when_more_is_wanted(make_updater, tmp_path):
     trainer.run(resume=True)
     assert trainer.epoch == 4
     assert trainer.iteration == 12
+
+
+def test_a_trigger_of_the_program_that_has_no_state_of_the_other_kind_starts_anew(make_updater, tmp_path):
+    class Patient(Trigger):
+        def __call__(self, trainer):
+            return trainer.iteration >= 9
+
+        def set_state(self, state):
+            raise KeyError("patience")
+
+    Trainer(make_updater(), every(2, "epoch"), tmp_path, [Checkpoint()]).run()
+    trainer = Trainer(make_updater(), Patient(), tmp_path, [Checkpoint()])
+    trainer.run(resume=True)
+    assert trainer.iteration == 9
 
 
 def test_asynchronous_checkpoints_hold_the_moment(make_updater, tmp_path):
