@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from nn_core.errors import NNCoreError, PluginError
 from nn_core.logger import logger
 from nn_core.runtime.installed import OWN_PACKAGES
+from nn_core.runtime.tracebacks import packages_in
 from nn_core.typing import Backend
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,14 +49,11 @@ def named(function: F, plugin: str, what: str) -> F:
     """Return `function`, whose exceptions name the plugin that it comes from; one of nn_core itself is returned as it is."""
     if plugin in OWN_PACKAGES:
         return function
+    guard = PluginCall(plugin, what)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with guard:
             return function(*args, **kwargs)
-        except BaseException as error:
-            require_no_exit(error, what, plugin)
-            note_origin(error, f"in {what} of plugin {plugin!r}")
-            raise
 
     return call  # type: ignore[return-value]  # it is called alike
 
@@ -76,12 +74,9 @@ def note_origin(error: BaseException, origin: str) -> None:
 def note_by_frames(error: BaseException, what: str) -> None:
     """Note in an exception which plugin it comes from, where the traceback alone can tell; see `PluginCall`."""
     require_no_exit(error, what)
-    trace, plugin = error.__traceback__, ""
-    while trace is not None:
-        plugin = _plugin_of(_package_of(trace)) or plugin
-        trace = trace.tb_next
-    if plugin:
-        note_origin(error, f"in {what} of plugin {plugin!r}")
+    plugins = [plugin for plugin in map(_plugin_of, packages_in(error)) if plugin]
+    if plugins:
+        note_origin(error, f"in {what} of plugin {plugins[-1]!r}")
 
 
 def attach_note(error: Any, note: str) -> None:
@@ -103,7 +98,8 @@ def require_no_exit(error: BaseException, what: str, plugin: str = "") -> None:
     """
     if isinstance(error, (Exception, KeyboardInterrupt, GeneratorExit)) or _is_cancellation(error):
         return
-    raising = _plugin_of(_raising_package(error))
+    *_, package = ("", *packages_in(error))
+    raising = _plugin_of(package)
     # whoever handles a signal raises in a function of its own, and not in that of the plugin
     if raising:
         given = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -122,18 +118,6 @@ def reason_of(error: Exception) -> str:
 
 def _is_cancellation(error: BaseException) -> bool:
     return any(kind.__name__ == "CancelledError" for kind in type(error).__mro__)  # asyncio may not be imported
-
-
-def _raising_package(error: BaseException) -> str:
-    """The top-level package of the code that raised an exception."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else _package_of(trace)
-
-
-def _package_of(trace: TracebackType) -> str:
-    return str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _plugin_of(package: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError, quoted
+from nn_core.runtime.tracebacks import packages_in
 
 S = TypeVar("S", bound=Callable[..., Any])
 
@@ -160,10 +161,4 @@ def _copied(state: Any) -> Any:
 
 def _is_of_ours(error: BaseException) -> bool:
     """Whether code of nn_core, NumPy or Python raised it, and no object of the program in between."""
-    trace = error.__traceback__
-    while trace is not None:
-        package = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package not in ("nn_core", "numpy") and package not in sys.stdlib_module_names:
-            return False
-        trace = trace.tb_next
-    return True
+    return all(package in ("nn_core", "numpy") or package in sys.stdlib_module_names for package in packages_in(error))
