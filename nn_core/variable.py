@@ -175,7 +175,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         try:
             return storage.data.data
         except GraphError:
-            if not is_uncomputed(storage):
+            if not is_uncomputed(storage.data.synced):
                 raise
         hint = "call forward() first, or build the graph inside nn_core.auto_forward()"
         return unwritten(self, "Variable.d", hint)
@@ -189,7 +189,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         """The gradient as a NumPy array that shares memory; assigning copies values or fills with a number."""
         storage = self._fitted()
         grad = storage.grad
-        if grad.synced.latest is None and grad.synced.pending_fill is None and is_uncomputed(storage):
+        if grad.synced.latest is None and grad.synced.pending_fill is None and is_uncomputed(storage.data.synced):
             return unwritten(self, "Variable.g", "call forward() and backward() first")
         return grad.data
 

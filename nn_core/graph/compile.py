@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from nn_core.arrays.casting import dtype_of
-from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST, Key, Space, SyncedArray, convert
 from nn_core.errors import GraphError
@@ -17,6 +16,7 @@ from nn_core.graph.infer import input_entries
 from nn_core.graph.memory import Arena, Buffer, is_contiguous
 from nn_core.graph.node import Node, Value
 from nn_core.graph.plan import Entry, Plan
+from nn_core.graph.uncomputed import is_uncomputed
 from nn_core.settings import is_enabled
 from nn_core.spec.model import ArgValue, FunctionSpec
 from nn_core.typing import Array, ArrayDesc, Backend, Runner, Shape, extra
@@ -358,7 +358,7 @@ def require_alive(node: Node, synced: SyncedArray) -> None:
 
 def require_computed(node: Node, synced: SyncedArray) -> None:
     """Refuse a backward pass that reads an output of a function that has not run."""
-    if synced.lease is UNCOMPUTED and synced.pending_fill is None:
+    if is_uncomputed(synced):
         raise GraphError(
             f"backward: what a gradient reads must be computed first, got the output of {node!r}, which has not run\n"
             "  hint: call forward() before backward()"

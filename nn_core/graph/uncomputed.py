@@ -5,8 +5,9 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.arrays.leases import UNCOMPUTED
+from nn_core.arrays.synced import SyncedArray
 from nn_core.errors import GraphError
-from nn_core.graph.node import Node, Storage, Value
+from nn_core.graph.node import Node, Value
 from nn_core.logger import logger
 from nn_core.settings import is_nnabla_program
 
@@ -14,9 +15,8 @@ from nn_core.settings import is_nnabla_program
 _LOGGED: Final[set[str]] = set()
 
 
-def is_uncomputed(storage: Storage) -> bool:
+def is_uncomputed(synced: SyncedArray) -> bool:
     """Whether nobody has written the values yet: neither the function that computes them nor the program."""
-    synced = storage.data.synced
     return synced.lease is UNCOMPUTED and synced.pending_fill is None
 
 
@@ -26,7 +26,7 @@ def require_values(node: Node, value: Value) -> None:
     Raises:
         GraphError: when `value`, which no function of the pass computes, was unlinked from a function that has not run.
     """
-    if is_uncomputed(value.storage):
+    if is_uncomputed(value.storage.data.synced):
         raise GraphError(
             f"forward: an input of {node.spec.api} must be computed before it is read, got a variable of shape "
             f"{value.plain_shape} that was unlinked from a function which has not run\n  hint: call forward() on the variable "
