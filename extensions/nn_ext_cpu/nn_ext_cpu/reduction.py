@@ -4,13 +4,12 @@ Such a program joins others. Large arrays have an operation of their own for nei
 reduced in several stages.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import refuse_dtypes, reshaped
+from nn_ext_cpu.describe import blocks_around, refuse_dtypes, reshaped
 
 #: Arrays of fewer elements gain more from joining a program, and outputs of fewer do not keep threads busy.
 _LARGE: Final = 1 << 15
@@ -110,9 +109,11 @@ def _stages(shape: Shape, kept: Shape) -> list[tuple[int, int, int]]:
             run += [axis] if shape[axis] != 1 else []
             continue
         if run:
-            first, last = run[-1], run[0]
-            stages.append((math.prod(lengths[:first]), math.prod(lengths[first : last + 1]), math.prod(lengths[last + 1 :])))
-            lengths[first : last + 1] = [1] * (last + 1 - first)
+            blocks = blocks_around(lengths, run)
+            assert blocks is not None  # they are neighbours
+            stages.append(blocks)
+            for reduced in run:
+                lengths[reduced] = 1
             run = []
     return [] if len(stages) > 1 and stages[0][1] < _SHORT else stages
 
