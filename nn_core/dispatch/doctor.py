@@ -193,7 +193,7 @@ def _summary(plugin: Plugin, package: str, plugins: Plugins) -> Iterator[Finding
     brought = {"functions": list(plugin.functions)}
     brought |= {key: [offer.info.name for offer in plugins.offers.of(key, plugin.name)] for key in KINDS}
     passes = plugins.offers.of("passes", plugin.name)
-    brought["fusions"] = [offer.info.name for offer in passes if getattr(offer.info, "role", "") == "fusion"]
+    brought["fusions"] = [offer.info.name for offer in passes if offer.role == "fusion"]
     brought["passes"] = [name for name in brought["passes"] if name not in brought["fusions"]]
     brought["overlays"] = [f"{name} on {backend}" for backend, name in plugins.registry.overlays_of(plugin.name)]
     text = "; ".join(f"{key.replace('_', ' ')}: {_listed(names)}" for key, names in brought.items() if names)

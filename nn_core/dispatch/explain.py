@@ -182,7 +182,7 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
 def fusions_with(spec: FunctionSpec) -> Iterator[str]:
     """A sentence about each fusion of a plugin that may run something else in place of the function."""
     for offer in PLUGINS.offered("passes", unlisted=False):
-        if getattr(offer.info, "role", "") == "fusion":
+        if offer.role == "fusion":
             try:
                 fusion = PLUGINS.offers.load(offer)()
                 chain, function = tuple(fusion.chain), fusion.function

@@ -30,6 +30,11 @@ class Offer(NamedTuple):
         """For messages."""
         return f"{self.kind.noun} {self.info.name!r} of plugin {self.plugin!r}"
 
+    @property
+    def role(self) -> str:
+        """Its role among those of its kind, such as "fusion" of a pass; empty where the kind has none."""
+        return str(getattr(self.info, "role", ""))
+
     def called(self, part: str = "") -> PluginCall:
         """A ``with`` block that calls what is offered: exceptions name the plugin."""
         return PluginCall(self.plugin, f"{part + '() of ' if part else ''}the {self.kind.noun} {self.info.name!r}")

@@ -232,6 +232,11 @@ def _restore_interpreter_hooks(hooks: Mapping[str, Any]) -> None:
         setattr(sys, name, hook)
 
 
+#: Settings by which all results change.
+OURS: Final = (
+    Sight("modes and contexts of nn_core", _ambient_values, _restore_ambient_values),
+    Sight("settings of nn_core", settings.switches, settings.set_switches),
+)
 #: Everything with one value. What is read must compare by ``==``.
 SIGHTS: Final = (
     Sight("the configuration of logging", _logging, _restore_logging),
@@ -240,8 +245,7 @@ SIGHTS: Final = (
     Sight("np.seterrcall", np.geterrcall, np.seterrcall),
     Sight("print options of NumPy", _print_options, lambda state: np.set_printoptions(**state)),
     Sight("random states", _random_states, _restore_random_states),
-    Sight("modes and contexts of nn_core", _ambient_values, _restore_ambient_values),
-    Sight("settings of nn_core", settings.switches, settings.set_switches),
+    *OURS,
     Sight("signal handlers", _signal_handlers, _restore_signal_handlers),
     Sight("timers", _timers, _restore_timers),
     Sight("sys.path", lambda: tuple(sys.path), _restore_list(lambda: sys.path)),

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from nn_core.dispatch.sights import SIGHTS, Names, Sight, Streams, capture
+from nn_core.dispatch.sights import OURS, SIGHTS, Names, Sight, Streams, capture
 from nn_core.errors import PluginError
 from nn_core.logger import logger
 
@@ -16,8 +16,6 @@ from nn_core.logger import logger
 SLOW_IMPORT_S: Final = 0.1
 #: Names that were replaced of which remarks tell.
 _MAX_NAMES: Final = 3
-#: The sights that a plugin must leave as they are without strict mode, too: all results depend on them.
-_OURS: Final = tuple(sight for sight in SIGHTS if sight.what in ("modes and contexts of nn_core", "settings of nn_core"))
 
 
 class Remarks(NamedTuple):
@@ -94,7 +92,7 @@ def import_keeping_ours(name: str) -> ModuleType:
 
     A plugin that sets the default context would change the results of all that a program computes.
     """
-    before = _read(_OURS)
+    before = _read(OURS)
     try:
         return import_module(name)
     finally:

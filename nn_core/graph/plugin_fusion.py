@@ -103,7 +103,7 @@ def reads(known: KnownOperators, node: Node) -> bool:
 
 def _fusions() -> Iterator[tuple[str, str, Fusion]]:
     for offer in PLUGINS.offered("passes", unlisted=False):
-        if getattr(offer.info, "role", "") == "fusion":
+        if offer.role == "fusion":
             fusion = _sound(offer.label, PLUGINS.offers.load(offer))
             if fusion is not None:
                 yield offer.plugin, offer.label, fusion

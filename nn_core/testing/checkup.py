@@ -46,7 +46,7 @@ if plugin.backends:
 _APPLIES: Final = """
 from nn_core.dispatch.plugins import PLUGINS
 plugin = PLUGINS.plugin({name!r})
-fusions = [offer for offer in PLUGINS.offers.of("passes", {name!r}) if getattr(offer.info, "role", "") == "fusion"]
+fusions = [offer for offer in PLUGINS.offers.of("passes", {name!r}) if offer.role == "fusion"]
 print(len(plugin.functions) + len(plugin.backends) + len(PLUGINS.registry.kernels_of({name!r})) + len(fusions))
 """
 

@@ -89,7 +89,7 @@ def chain_sample(fusion: str, name: str, build: Build, *, loose: float = 1.0) ->
 
 def fusion_cases(backends: Sequence[str], fast: bool) -> Iterator[FusionCase]:
     """The fusions of all plugins that are installed, in all dtypes on some backends."""
-    offers = [offer for offer in PLUGINS.offered("passes") if getattr(offer.info, "role", "") == "fusion"]
+    offers = [offer for offer in PLUGINS.offered("passes") if offer.role == "fusion"]
     for backend, offer in itertools.product(backends, offers):
         for dtype in DTYPES[:1] if fast else DTYPES:
             yield FusionCase(backend, offer.plugin, offer.full_name, dtype)

@@ -87,7 +87,7 @@ def offered(name: str) -> Extension:
     found = PLUGINS.offers.load(offer, "target")
     with offer.called():
         made = found() if isinstance(found, type) else found
-    if getattr(offer.info, "role", "") == "logger":
+    if offer.role == "logger":
         from nn_core.training.extensions.tables import Tell  # which imports this module
 
         return Tell(made)
