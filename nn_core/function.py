@@ -9,8 +9,6 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nn_core.context import Context, checked_context, context_scope
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, GraphError
@@ -29,6 +27,7 @@ from nn_core.graph.single import (
     arrays_of,
     compute,
     draw,
+    flags_of,
     gradient_reads,
     last_key,
     places_of,
@@ -283,7 +282,7 @@ class Function:
         if node.spec.name not in MASKABLE:
             raise GraphError(f"set_active_input_mask: the function must be one of {MASKABLE}, got {self.name}")
         inputs = all_inputs(node)
-        active = _flags("set_active_input_mask: mask", mask, len(inputs))
+        active = flags_of("set_active_input_mask: mask", mask, len(inputs))
         MASKED[node] = (inputs, active if any(active) else [True] * len(inputs))
         node.inputs = tuple(active_ones(node, inputs))
         node.setup = resolved(node, node.inputs)
@@ -372,7 +371,7 @@ class Function:
             return [True] * count
         if self.name == "Assign" and len(accum) == 1:  # the other input has no gradient
             accum = [*accum, True]
-        return _flags("backward: accum", accum, count)
+        return flags_of("backward: accum", accum, count)
 
     # -- checks ----------------------------------------------------------------------------------------------------
 
@@ -489,14 +488,6 @@ def _maker(spec: FunctionSpec) -> Callable[..., Function]:
 
 def _listed(results: Any) -> list[Any]:
     return list(results) if isinstance(results, tuple) else [results]
-
-
-def _flags(what: str, values: Any, count: int) -> list[bool]:
-    """`values` as booleans, if they are `count`."""
-    flags = values.tolist() if isinstance(values, np.ndarray) else values
-    if not isinstance(flags, (list, tuple)) or len(flags) != count:
-        raise ArgumentError(f"{what} must be a list of {count} booleans, got {values!r}")
-    return [bool(flag) for flag in flags]
 
 
 __all__ = ["Function", "Info", "PythonFunction"]

@@ -9,7 +9,8 @@ import numpy as np
 from nn_core.arrays.bound_operators import VariableOperators
 from nn_core.arrays.construction import Constructed
 from nn_core.arrays.display import display_line, html_table, values_on_host
-from nn_core.arrays.ndarray import NdArray, added_state, checked_shape
+from nn_core.arrays.ndarray import NdArray, added_state
+from nn_core.arrays.shapes import checked_shape
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.backward import run_backward
 from nn_core.graph.forward import run_forward

@@ -6,7 +6,6 @@ Reading in another dtype or space converts lazily and keeps the copy until the v
 
 import math
 from collections.abc import Iterable
-from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,13 +15,14 @@ from nn_core.arrays.casting import cast, dtype_name, dtype_of
 from nn_core.arrays.construction import Constructed
 from nn_core.arrays.display import display_line, html_table, values_on_host
 from nn_core.arrays.exchange import ON_HOST, dlpack_device, lent, lent_address, taken
+from nn_core.arrays.shapes import checked_shape, inferred_shape
 from nn_core.arrays.synced import HOST, Space, SyncedArray, is_ready_on_device
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import described, door, real_numbers
-from nn_core.messages.whole import fraction_hint, is_number, whole
+from nn_core.messages.whole import fraction_hint, whole
 from nn_core.settings import are_shapes_strict
-from nn_core.typing import MAX_SIZE, Array, Shape
+from nn_core.typing import Array, Shape
 
 _new: Final = object.__new__
 
@@ -148,7 +148,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
     @property
     def size(self) -> int:
         """Number of elements."""
-        return _product(self._shape)
+        return math.prod(self._shape)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -188,7 +188,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
     @door
     def size_from_axis(self, axis: int = -1) -> int:
         """Number of elements of the axes from `axis` on; all elements for a negative axis."""
-        return _product(self._shape[max(whole(axis), 0) :])
+        return math.prod(self._shape[max(whole(axis), 0) :])
 
     def __bool__(self) -> bool:
         if self.synced.dtype == "bool":
@@ -350,7 +350,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         other = _new(NdArray)
         other._shape, other.synced, other._window, other._base = target, self.synced, None, target
         if self._window is not None:
-            other._window, other._base = self._window_in_a_row(target), (_product(self._base),)
+            other._window, other._base = self._window_in_a_row(target), (math.prod(self._base),)
         return other
 
     def _window_in_a_row(self, target: Shape) -> tuple[slice, ...]:
@@ -462,60 +462,6 @@ def _restored(
     array = _new(cls)
     array._shape, array.synced, array._window, array._base = shape, synced, window, base
     return array
-
-
-def checked_shape(shape: Iterable[int] | int) -> Shape:
-    """`shape` as a tuple of non-negative ints."""
-    lengths = shape if type(shape) is tuple else _listed(shape)
-    try:
-        result = tuple(map(index, lengths))
-    except (AttributeError, TypeError):
-        result = _whole_lengths(lengths)
-    if result and min(result) < 0:
-        raise ShapeError(f"shape: every length must be at least 0, got {result}")
-    if math.prod(result) > MAX_SIZE:
-        raise ShapeError(f"shape: an array must have at most 2**48 elements, got {result}")
-    return result
-
-
-def _listed(shape: Iterable[int] | int) -> tuple[Any, ...]:
-    """Return the lengths that a shape other than a tuple has."""
-    if isinstance(shape, np.ndarray) and shape.ndim and (shape.ndim != 1 or shape.dtype.kind not in "iu"):
-        raise ShapeError(
-            f"shape: must be an int or a sequence of ints, got an array of shape {shape.shape}\n"
-            "  hint: from_numpy_array(values) makes a Variable or an NdArray with these values"
-        )
-    try:
-        return (shape,) if is_number(shape) else tuple(shape)  # type: ignore[arg-type]  # told apart
-    except TypeError as error:
-        raise ShapeError(f"shape: must be an int or a sequence of ints, got {shape!r}") from error
-
-
-def _whole_lengths(lengths: tuple[Any, ...]) -> Shape:
-    try:
-        return tuple([whole(length) for length in lengths])
-    except TypeError as error:
-        hint = next((hint for hint in map(fraction_hint, lengths) if hint), "")
-        raise ShapeError(f"shape: every length must be an int, got {lengths}{hint}") from error
-
-
-def inferred_shape(shape: Iterable[int], size: int) -> Shape:
-    """`shape` with its -1, if there is one, replaced so that it has `size` elements."""
-    lengths = _whole_lengths(tuple(shape))
-    unknown = lengths.count(-1)
-    known = _product(length for length in lengths if length != -1)
-    if unknown == 1 and known > 0 and size % known == 0:
-        lengths = tuple(size // known if length == -1 else length for length in lengths)
-    elif unknown or known != size:
-        raise ShapeError(f"the new shape must have {size} elements, got {lengths}")
-    return checked_shape(lengths)
-
-
-def _product(lengths: Iterable[int]) -> int:
-    product = 1
-    for length in lengths:
-        product *= length
-    return product
 
 
 def _number(value: Any) -> float:

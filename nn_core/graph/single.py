@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from nn_core.arrays.ndarray import NdArray
 from nn_core.context import Context, context_scope
 from nn_core.dispatch.registry import gradient_of
@@ -60,6 +62,14 @@ def places_of(node: Node, call: ResolvedCall, count: int, method: str) -> list[i
             return places
     allowed = " or ".join(dict.fromkeys(str(len(places)) for places in shown))
     raise ArgumentError(f"{method}: outputs of {node.spec.name} must be {allowed} Variables, got {count}")
+
+
+def flags_of(what: str, values: Any, count: int) -> list[bool]:
+    """Return `values` as booleans, if they are `count`."""
+    flags = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(flags, (list, tuple)) or len(flags) != count:
+        raise ArgumentError(f"{what} must be a list of {count} booleans, got {values!r}")
+    return [bool(flag) for flag in flags]
 
 
 def all_inputs(node: Node) -> tuple[Any, ...]:

@@ -10,7 +10,8 @@ from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray, checked_shape
+from nn_core.arrays.ndarray import NdArray
+from nn_core.arrays.shapes import checked_shape
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph.imperative import call_at_once, has_ndarray
 from nn_core.graph.modes import NO_GRAD

@@ -22,6 +22,7 @@ CONVERTERS = "tests/unit/experimental/test_graph_converters.py"
 QUANTIZATION = "tests/unit/experimental/test_quantization.py"
 CPU = "extensions/nn_ext_cpu/tests"
 NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
+NETWORK_CHANGES = "extensions/nn_ext_nnp/tests/test_network_changes.py"
 COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
 COMMANDS = "extensions/nn_ext_nnp/tests/test_commands.py"
 LOOPS = "extensions/nn_ext_nnp/tests/test_loops.py"
@@ -198,7 +199,7 @@ TESTS = {
     "a variable that is neither": f"{NETWORKS}::test_odd_networks_are_refused",
     "numbers in files, such": f"{CODEC}::test_texts_with_parameters_are_printed_as_nnabla_does",
     "`global_config.default_context`": f"{NETWORKS}::test_everything_about_training_is_read",
-    "`NnpNetworkPass": f"{NETWORKS}::test_variables_and_functions_are_offered_to_callbacks",
+    "`NnpNetworkPass": f"{NETWORK_CHANGES}::test_variables_and_functions_are_offered_to_callbacks",
     "`patch_correlation`": f"{NETWORKS}::test_functions_without_a_place_in_files_are_refused",
     "communicators: gradients": f"{COMMUNICATORS}::test_gradients_are_added_up_during_backward",
     "communicators: `reduce`": f"{COMMUNICATORS}::test_reduce_leaves_the_others_alone",

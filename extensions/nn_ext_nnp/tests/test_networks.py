@@ -11,10 +11,10 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.errors import ArgumentError, BackendNotFoundError, DTypeError, FileFormatError
+from nn_core.errors import ArgumentError, BackendNotFoundError, FileFormatError
 from nn_core.ext import find_extension
 from nn_core.utils.load import load
-from nn_core.utils.nnp_graph import NnpLoader, NnpNetworkPass
+from nn_core.utils.nnp_graph import NnpLoader
 from nn_core.utils.save import create_proto, save
 from nn_ext_nnp.codec import parse_text
 from nn_ext_nnp.network import build, plan_network
@@ -238,33 +238,6 @@ def test_solvers_survive_with_all_numbers_and_states(name, states, tmp_path):
         np.testing.assert_allclose(again[key], parameter.d, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("extension", [".nnp", ".h5", ".protobuf", ".nntxt"])
-def test_states_are_kept(extension, tmp_path):
-    solver = S.Adam()
-    w = nn.Variable((2,), need_grad=True)
-    w.g = 1
-    solver.set_parameters({"w": w})
-    solver.update()
-    path = tmp_path / f"s{extension}"
-    solver.save_states(path)
-    again = S.Adam()
-    again.set_parameters({"w": nn.Variable((2,), need_grad=True)})
-    again.load_states(path)
-    states = again.get_states()["w"]
-    assert states.t == 1
-    np.testing.assert_allclose(states.pstate["mean"].d, solver.get_states()["w"].pstate["mean"].d)
-
-
-def test_whole_numbers_that_messages_do_not_hold_are_refused(tmp_path):
-    solver = S.Adam()
-    solver.set_parameters({"w": nn.Variable((2,), need_grad=True)})
-    states = solver.get_states()
-    states["w"].t = 2**24 + 1
-    solver.set_states(states)
-    with pytest.raises(DTypeError, match=r"array w/t must hold floating-point numbers to be in an NNP message, got int64"):
-        solver.save_states(tmp_path / "s.protobuf")
-
-
 # -- files by hand -----------------------------------------------------------------------------------------------------
 
 
@@ -469,81 +442,6 @@ def test_recurrent_networks_are_written_out():
     network.inputs["x"].d, network.inputs["h0"].d = x, 1
     network.outputs["y"].forward()
     np.testing.assert_allclose(network.outputs["y"].d, 1 + np.cumsum(x, axis=1), rtol=1e-5)
-
-
-# -- changes on the way ------------------------------------------------------------------------------------------------
-
-
-def changed(change, name="net", **settings):
-    return NnpLoader(DATA / "convnet.nnp").get_network(name, callback=change, **settings)
-
-
-def kinds(network):
-    found = []
-    for output in network.outputs.values():
-        output.visit(lambda f: found.append(f.name))
-    return found
-
-
-def test_networks_change_on_the_way():
-    change = NnpNetworkPass()
-    change.remove_and_rewire("@net/BatchNormalization")
-    change.use_up_to("@net/ReLU_out")
-    change.fix_parameters()
-    network = changed(change)
-    assert kinds(network) == ["Convolution", "ReLU"]
-    assert not any(v.need_grad for f in [network.outputs["@net/ReLU_out"].parent] for v in f.inputs)
-
-
-def test_normalizations_change_their_statistics():
-    change = NnpNetworkPass()
-    change.set_batch_normalization_batch_stat_all(True)
-    found = []
-    changed(change).outputs["y"].visit(lambda f: found.append(f.args.get("batch_stat")))
-    assert True in found and False not in found
-
-
-def test_variables_and_functions_are_offered_to_callbacks():
-    change = NnpNetworkPass()
-    seen = []
-
-    @change.on_generate_variable("x")
-    def _(variable):
-        variable.proto.shape.dim[2:] = [8, 8]
-
-    @change.on_generate_function_by_name("@net/Reshape")
-    def _(function):
-        function.proto.reshape_param.shape.dim[:] = [-1, 72]
-
-    @change.on_function_pass_by_type("ReLU")
-    def _(function, variables, scope):
-        seen.append((function.name, [v.name for v in function.inputs], "x" in variables, "c1" in scope))
-
-    change.use_up_to("@net/Reshape_out")
-    assert changed(change).outputs["@net/Reshape_out"].shape == (4, 72)
-    assert seen == [("@net/ReLU", ["@net/BatchNormalization_out"], True, True)]
-
-
-def test_variables_can_be_put_in():
-    change = NnpNetworkPass()
-    h = F.exp(nn.Variable((4, 3, 6, 6)))
-    change.set_variable("x", h)
-    network = changed(change)
-    found = []
-    network.outputs["y"].visit(lambda f: found.append(f.name))
-    assert found[0] == "Exp"
-
-
-@pytest.mark.parametrize("use", [
-    lambda c: c.drop_function("nothing"), lambda c: c.use_up_to("nothing"), lambda c: c.remove_and_rewire("nothing"),
-    lambda c: c.remove_and_rewire("@net/ReLU", i=4), lambda c: c.set_variable("nothing", nn.Variable(())),
-    lambda c: c.force_average_pooling_global("@net/ReLU"),
-])  # fmt: skip
-def test_changes_of_what_is_not_there_are_refused(use):
-    change = NnpNetworkPass()
-    use(change)
-    with pytest.raises(ArgumentError):
-        changed(change)
 
 
 def test_two_files_with_other_shapes_under_the_same_names(tmp_path):
