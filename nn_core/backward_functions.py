@@ -72,7 +72,7 @@ _F = GraphFunctions()
 
 
 def __getattr__(name: str) -> BackwardFunction:
-    """The function `<api>_backward`, such as ``dropout_backward``: the gradient of that function in the registry (PEP 562)."""
+    """Return the function `<api>_backward`, the gradient of that function in the registry (PEP 562)."""
     spec = REGISTRY.spec_of_api(name.removesuffix("_backward")) if name.endswith("_backward") else None
     if spec is None or spec.name not in registry:
         raise AttributeError(f"module 'nn_core.backward_functions' has no attribute {name!r}")

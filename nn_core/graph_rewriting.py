@@ -111,7 +111,7 @@ def _named_inputs(inputs: Iterable[Variable], taken: Container[str]) -> dict[str
 
 
 def followed_settings(function: Function) -> dict[str, Any]:
-    """Those settings of a function that follow from the shapes of variables, as they were given: numbers, or tuples with some.
+    """Return the settings of a function that follow from shapes of variables, as they were given: numbers, or tuples.
 
     Example:
         >>> import nn_core.functions as F
@@ -289,7 +289,7 @@ def _functions_after(outputs: Sequence[Variable], ends: set[Variable]) -> list[F
 
 
 def _part_of(function: Function) -> list[Function]:
-    """The functions of a part of the graph that is built again for other shapes, such as a gradient, before its last one."""
+    """Return the functions of a part of the graph that is built again for other shapes, before its last one."""
     derivation = function.node.derivation
     if derivation is None:
         return []

@@ -161,7 +161,7 @@ class Backend(Protocol):
         ...
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised C-contiguous array on the current device.
+        """Return a new uninitialised C-contiguous array on the current device.
 
         Plans cut arrays out of its bytes: ``memory[start:stop].view(dtype).reshape(shape)`` shares the memory.
         """

@@ -46,7 +46,7 @@ HOSTILE: Final[tuple[Any, ...]] = (
 
 
 def changed(tree: Any, rng: np.random.Generator) -> Any:
-    """A copy of a tree of dictionaries and lists in which one value, key or length is another."""
+    """Return a copy of a tree of dictionaries and lists in which one value, key or length is another."""
     tree = copied(tree)
     places = list(_places(tree))
     container, key = places[rng.integers(len(places))]
@@ -84,7 +84,7 @@ class Bench:
 
 
 def bench() -> Bench:
-    """A small training: a network, a solver, data, an average of the parameters and a loss scale."""
+    """Return a small training: a network, a solver, data, an average of the parameters and a loss scale."""
     nn.clear_parameters()
     nn.seed(1)
     x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
@@ -114,7 +114,7 @@ def bench() -> Bench:
 
 
 def checkpoints(made: Bench, folder: Path, rng: np.random.Generator) -> Callable[[], object]:
-    """A changed checkpoint, to be loaded."""
+    """Return a changed checkpoint, to be loaded."""
     whole = folder / "whole.npz"
     if not whole.exists():
         save_checkpoint(whole, **made.objects, iteration=7)
@@ -130,7 +130,7 @@ def checkpoints(made: Bench, folder: Path, rng: np.random.Generator) -> Callable
 
 
 def solver_states(made: Bench, folder: Path, rng: np.random.Generator) -> Callable[[], object]:
-    """A changed file of a solver's states."""
+    """Return a changed file of a solver's states."""
     solver: Any = made.objects["solver"]
     whole = folder / "states.npz"
     if not whole.exists():
@@ -141,7 +141,7 @@ def solver_states(made: Bench, folder: Path, rng: np.random.Generator) -> Callab
 
 
 def parameters(made: Bench, folder: Path, rng: np.random.Generator) -> Callable[[], object]:
-    """A changed file of parameters."""
+    """Return a changed file of parameters."""
     whole = folder / "parameters.npz"
     if not whole.exists():
         nn.save_parameters(whole)
@@ -151,7 +151,7 @@ def parameters(made: Bench, folder: Path, rng: np.random.Generator) -> Callable[
 
 
 def dictionaries(made: Bench, folder: Path, rng: np.random.Generator) -> Callable[[], object]:
-    """A changed state that a program hands over itself."""
+    """Return a changed state that a program hands over itself."""
     names = [name for name in made.objects if name != "parameters"]
     name = names[rng.integers(len(names))]
     state = changed({"": state_of(made.objects[name])}, rng).get("", {})

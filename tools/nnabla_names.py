@@ -18,7 +18,7 @@ BEGIN, END = "<!-- names: written by tools/nnabla_names.py -->\n", "<!-- end of 
 
 
 def modules() -> Iterator[tuple[str, list[str]]]:
-    """The modules of NNabla with their names."""
+    """Yield the modules of NNabla with their names."""
     for line in NAMES.read_text(encoding="utf-8").splitlines():
         module, _, names = line.partition(":")
         yield module, names.split()
@@ -36,7 +36,7 @@ def is_there(module: str, name: str) -> bool:
 
 
 def missing() -> dict[str, list[str]]:
-    """The names that are not there by module; a class stands for its members."""
+    """Return the names that are not there by module; a class stands for its members."""
     found: dict[str, list[str]] = {}
     for module, names in modules():
         gone = [name for name in names if not is_there(module, name)]
@@ -45,7 +45,7 @@ def missing() -> dict[str, list[str]]:
 
 
 def table() -> str:
-    """The table: a row for each module, and how many names are there in all."""
+    """Return the table: a row for each module, and how many names are there in all."""
     gone = missing()
     lines = ["| module | names | there | missing, and what to use instead |", "|---|---|---|---|"]
     total = present = 0
@@ -67,7 +67,7 @@ def _told(module: str, names: list[str]) -> str:
 
 
 def page() -> str:
-    """The page with the table of today."""
+    """Return the page with the table of today."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     return f"{before}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"
 

@@ -49,7 +49,7 @@ VERDICTS: Final = ("nn_core is wrong", "nn_core refuses", "both are wrong", "NNa
 
 
 def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
-    """A sample with one or two odd things, and the description of the case."""
+    """Return a sample with one or two odd things, and the description of the case."""
     draw = Draw([seed, repetition, *name.encode()])
     sample = SAMPLES[name](draw)
     changed = []
@@ -68,7 +68,7 @@ def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
 
 
 def _odd_setting(draw: Draw, value: Any) -> Any:
-    """Another value of the kind of `value`."""
+    """Return another value of the kind of `value`."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (list, tuple)) and value:
@@ -95,7 +95,7 @@ def _with_odd_array(draw: Draw, sample: Sample) -> list[str]:
 def judge(
     case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], theirs: Results, errors: Mapping[str, str]
 ) -> dict[str, str]:
-    """The verdict by result; a refusal counts for the whole case. Nothing where NNabla refuses or the numbers are random."""
+    """Return the verdict by result, one for the whole case if it is refused, none if NNabla refuses or draws numbers."""
     if "forward" in errors or case["random"]:
         return {}
     ours, our_errors = run("nn_core", case, arrays)
@@ -165,7 +165,7 @@ def _moved(x: np.ndarray, index: Any, step: float) -> np.ndarray:
 
 
 def _total(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> float:
-    """The number of which the gradients of a case are taken, in float64."""
+    """Return the number of which the gradients of a case are taken, in float64."""
     with nn.context_scope(nn.Context(["reference:double"])):
         results, _ = run("nn_core", {**case, "wants_loss": True}, arrays)
     return float(results["loss"])

@@ -76,7 +76,7 @@ def metadata_packages() -> dict[str, Callable[[Path], None]]:
 
 
 def packages() -> dict[str, Callable[[Path], None]]:
-    """All packages by what they do."""
+    """Return all packages by what they do."""
 
     def writer(hostile: Hostile) -> Callable[[Path], None]:
         return lambda folder: install(folder, hostile)

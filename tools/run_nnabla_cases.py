@@ -21,7 +21,7 @@ Results = dict[str, np.ndarray]
 
 
 def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[Results, dict[str, str]]:
-    """The results of a case with `package`, and the last line of the error of each pass that fails.
+    """Return the results of a case with `package`, and the last line of the error of each pass that fails.
 
     With inputs named by "second" the gradients are those of their gradients; "held" is what gradients hold before, and
     "wants_loss" asks for the number of which the gradients are taken.
@@ -60,7 +60,7 @@ def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
 
 
 def _variable(nn: Any, array: np.ndarray, need_grad: bool, held: float) -> Any:
-    """A variable with `array`, whose gradient holds `held` before the pass."""
+    """Return a variable with `array`, whose gradient holds `held` before the pass."""
     variable = nn.Variable.from_numpy_array(array.copy(), need_grad=need_grad)
     if need_grad:
         variable.grad.fill(held) if held else variable.grad.zero()

@@ -413,7 +413,7 @@ def check(group: Sequence[Planted], ways: Callable[[], Sequence[Way]]) -> Iterat
 
 
 def grouped(found: Sequence[Planted]) -> Iterator[list[Planted]]:
-    """Those that differ in the number and its place alone."""
+    """Yield those that differ in the number and its place alone."""
     for _, group in groupby(found, key=lambda one: (one.spec.name, one.sample.name, one.dtype, one.chained)):
         yield list(group)
 

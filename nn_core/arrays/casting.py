@@ -13,7 +13,7 @@ NARROW: Final = frozenset({"int8", "int16", "uint8", "uint16", "uint32", "uint64
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """The NumPy dtype called `name`; bfloat16 comes with the package ml_dtypes.
+    """Return the NumPy dtype called `name`; bfloat16 comes with the package ml_dtypes.
 
     Raises:
         DTypeError: for bfloat16, when ml_dtypes is not installed.
@@ -34,7 +34,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
 
 @functools.lru_cache(maxsize=64)
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The name of a NumPy dtype, which NumPy puts together anew each time."""
+    """Return the name of a NumPy dtype, which NumPy puts together anew each time."""
     return dtype.name
 
 
@@ -83,7 +83,7 @@ def _write_whole(source: Array, target: Array) -> bool:
 
 
 def _ends(source: Array) -> tuple[Any, Any]:
-    """The least and the largest number; both are NaN where one is."""
+    """Return the least and the largest number; both are NaN where one is."""
     with np.errstate(invalid="ignore"):  # bfloat16 tells of NaN
         least, most = source.min(), source.max()
     # numbers of bfloat16 cannot be compared with large integers

@@ -108,7 +108,7 @@ def require_no_exit(error: BaseException, what: str, plugin: str = "") -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of an exception of a plugin, for a table."""
+    """Return the first line of an exception of a plugin, for a table."""
     try:
         text = str(error).partition("\n")[0]
     except Exception as second:  # whoever defines an exception may have it fail when it is printed

@@ -73,7 +73,7 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
 
 
 def _passed_over() -> Iterator[Finding]:
-    """The rows of packages whose metadata is not followed, plugins or not."""
+    """Yield the rows of packages whose metadata is not followed, plugins or not."""
     for fault in installed.faults():
         advice = f"pip uninstall {fault.package.partition(' ')[0]}" if fault.is_ours else "it has nothing to do with nn_core"
         state = State.BROKEN if fault.is_ours else State.IGNORED

@@ -14,20 +14,20 @@ class KnownPlugins(Protocol):
     """The part of `nn_core.dispatch.plugins.Plugins` that messages read."""
 
     def names(self) -> list[str]:
-        """Names of the plugins."""
+        """Return the names of the plugins."""
         ...
 
     def asked_for(self) -> list[Plugin]:
-        """Those that were asked for, sound or not."""
+        """Return those that were asked for, sound or not."""
         ...
 
     def owners_by_prefix(self, key: str) -> list[str]:
-        """Those whose name is the prefix of `key`."""
+        """Return those whose name is the prefix of `key`."""
         ...
 
 
 def not_installed(plugins: KnownPlugins, name: str) -> str:
-    """The message that no plugin is called `name`."""
+    """Return the message that no plugin is called `name`."""
     text = f"a plugin must be among those installed ({', '.join(plugins.names()) or 'none'}), got {name!r}"
     if name in installed.installed_plugins() and not settings().allows_plugin(name):
         return f"{text}\n  hint: NN_CORE_PLUGINS blocks it: {settings().how_to_allow(name)}"
@@ -38,7 +38,7 @@ def not_installed(plugins: KnownPlugins, name: str) -> str:
 
 
 def load_error(plugin: Plugin, name: str, failure: Failure) -> NNCoreError:
-    """The exception for the use of a plugin, or of its backend called `name`, that has failed."""
+    """Return the exception for the use of a plugin, or of its backend called `name`, that has failed."""
     if failure.state is State.NO_DEVICE:
         return BackendUnavailableError(f"backend {name!r}: a device must be usable, got: {failure.reason}")
     error = PluginError(f"plugin {plugin.label}: must load, got: {failure.reason}\n  {plugin.hint}")
@@ -47,7 +47,7 @@ def load_error(plugin: Plugin, name: str, failure: Failure) -> NNCoreError:
 
 
 def absence(plugins: KnownPlugins, kinds: Sequence[str], key: str) -> tuple[str, BaseException | None]:
-    """Lines for the message that nobody has `key`, and its cause: which plugin lists it, or may have it, and failed."""
+    """Return lines for the message that nobody has `key`, and its cause: which plugin lists it, or may have it, and failed."""
     listed = {name for kind in kinds for name in installed.index().get((kind, key), ())}
     failed = [plugin for plugin in plugins.asked_for() if plugin.failure is not None]
     owners = [plugin for plugin in failed if plugin.name in {*listed, *plugins.owners_by_prefix(key)}]

@@ -36,7 +36,7 @@ class Offer(NamedTuple):
         return str(getattr(self.info, "role", ""))
 
     def called(self, part: str = "") -> PluginCall:
-        """A ``with`` block that calls what is offered: exceptions name the plugin."""
+        """Return a ``with`` block that calls what is offered: exceptions name the plugin."""
         return PluginCall(self.plugin, f"{part + '() of ' if part else ''}the {self.kind.noun} {self.info.name!r}")
 
     @property
@@ -162,7 +162,7 @@ class Offers:
         return self._targets[place]
 
     def update_kernel(self, backend: str, rule: str) -> Any:
-        """The multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, or None."""
+        """Return the multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, or None."""
         for offer in self.of("solvers"):
             target = getattr(offer.info, "updates", {}).get(backend)
             if target is not None and offer.info.name == rule:

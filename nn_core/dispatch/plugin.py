@@ -75,7 +75,7 @@ class Plugin:
 
 
 def hooks_of(module: ModuleType) -> tuple[object, ...]:
-    """The functions of a module that are called like hooks, as they are now."""
+    """Return the functions of a module that are called like hooks, as they are now."""
     return tuple([value for name, value in sorted(vars(module).items()) if name.startswith("nn_core_")])
 
 

@@ -320,7 +320,7 @@ class Plugins:
         return ""
 
     def asked_for(self) -> list[Plugin]:
-        """The plugins that were asked for, sound or not."""
+        """Return the plugins that were asked for, sound or not."""
         return list(self._plugins.values())
 
     def failure(self, name: str) -> Failure | None:
@@ -394,7 +394,7 @@ class Plugins:
         return bool(self.owners_by_prefix(key)) and look() is not None
 
     def owners_by_prefix(self, key: str) -> list[str]:
-        """The plugins whose name is the prefix of `key`, and which alone may bring it as a function."""
+        """Return the plugins whose name is the prefix of `key`, and which alone may bring it as a function."""
         return [name for name in self.names() if key.startswith((f"{name}_", f"{name}."))]
 
     def _unlisted(self) -> list[str]:

@@ -118,7 +118,7 @@ def _identity(descriptor: int) -> Any:
 
 
 def _children() -> frozenset[str]:
-    """The processes that this one has started, on Linux."""
+    """Return the processes that this one has started, on Linux."""
     found: list[str] = []
     for path in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
@@ -278,7 +278,7 @@ class Names(NamedTuple):
 
     @staticmethod
     def now() -> "Names":
-        """All names as they are."""
+        """Return all names as they are."""
         owners: dict[str, tuple[Any, str]] = {}
         values: dict[str, Any] = {}
         for label, owner, name, value in _attributes():
@@ -286,7 +286,7 @@ class Names(NamedTuple):
         return Names(owners, values)
 
     def replaced(self) -> list[str]:
-        """The names that are gone or stand for something else by now."""
+        """Return the names that are gone or stand for something else by now."""
         now = Names.now().values
         return sorted(label for label, value in self.values.items() if now.get(label, self) is not value)
 
@@ -333,7 +333,7 @@ class Streams:
         self._copies = [None if identity is None else os.dup(number) for number, identity in enumerate(self._identities)]
 
     def changes(self) -> list[str]:
-        """The files that are others by now."""
+        """Return the files that are others by now."""
         found = [f"changes sys.{name}" for name, stream in self._named() if getattr(sys, name) is not stream]
         return found + [f"changes file descriptor {n}" for n, old in enumerate(self._identities) if _identity(n) != old]
 
@@ -356,7 +356,7 @@ class Streams:
 
 
 def capture() -> io.StringIO:
-    """A text file in memory for what is printed; closing it has no effect, since a plugin may do that."""
+    """Return a text file in memory for what is printed; closing it has no effect, since a plugin may do that."""
     printed = io.StringIO()
     printed.close = lambda: None  # type: ignore[method-assign]  # whoever prints afterwards would fail
     return printed

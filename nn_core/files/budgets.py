@@ -67,7 +67,7 @@ _NAMES: Final = tuple(entry.name for entry in fields(Budget))
 
 
 def budget() -> Budget:
-    """The budget of what is read here; extensions use it in their readers.
+    """Return the budget of what is read here; extensions use it in their readers.
 
     Example:
         >>> from nn_core.ext import budget
@@ -100,6 +100,6 @@ def reading_budget(**most: int) -> AbstractContextManager[Budget]:
 
 
 def _rounded(needed: int) -> int:
-    """A number that is large enough, with two digits, since the exact one says nothing."""
+    """Return a number that is large enough, with two digits, since the exact one says nothing."""
     power = 10 ** max(len(str(needed)) - 2, 0)
     return -(-needed // power) * power

@@ -103,7 +103,7 @@ def compute_for_shapes(roots: Sequence[Value]) -> None:
 
 
 def _rewritten_leaves(order: Sequence[Node]) -> list[tuple[NdArray, NdArray]]:
-    """The arrays of leaves that functions rewrite, each with a copy of its values."""
+    """Return the arrays of leaves that functions rewrite, each with a copy of its values."""
     pairs = [
         (value.storage.data, NdArray.of_shape(value.plain_shape))
         for node in order

@@ -236,7 +236,7 @@ def lengths_of(value: Any, shape: Shape) -> Shape:
 
 
 def size_of(shape: Shape) -> int:
-    """The number of elements of a shape, which remembers its lengths if they remember where they were read."""
+    """Return the number of elements of a shape, which remembers its lengths if they remember where they were read."""
     size: int = _computed(_PRODUCT, *shape) if shape and type(shape[0]) is Length else math.prod(shape)
     return size
 

@@ -41,7 +41,7 @@ _F = GraphFunctions()
 
 
 def places_of(node: Node, call: ResolvedCall, count: int, method: str) -> list[int]:
-    """The places, among all results of the function, of the `count` outputs that a caller has for it.
+    """Return the places, among all results of the function, of the `count` outputs that a caller has for it.
 
     These are the visible ones; or those and what is there on demand, as the statistics of batch normalization; or the
     places alone of a function that gives values and their places (`only_index`).
@@ -190,7 +190,7 @@ def propagate(
 
 
 def _visible_storages(call: ResolvedCall, outputs: Mapping[int, Variable]) -> list[Storage]:
-    """Data and gradients of the visible results; zeros of those that the caller has no variable for."""
+    """Return data and gradients of the visible results; zeros of those that the caller has no variable for."""
     return [
         Storage(outputs[place].data, outputs[place].grad) if place in outputs else Storage(NdArray.of_shape(shape))
         for place, shape in enumerate(call.output_shapes[: call.n_visible])

@@ -73,7 +73,7 @@ def counted(name: str, value: Any, layer: str = "affine") -> int:
 
 
 def shape_for_parameters(inp: Variable | NdArray) -> Shape:
-    """The shape of an input in plain numbers, for parameters, which follow no other shape."""
+    """Return the shape of an input in plain numbers, for parameters, which follow no other shape."""
     return inp.plain_shape if isinstance(inp, Variable) else inp.shape
 
 

@@ -83,7 +83,7 @@ def _gradients(F: Any, g: GradientCall, dy: Any, factors: Any) -> tuple[Any, ...
 
 
 def _weights(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    """The softmax of the scores, and which of them a causal query does not see, or None.
+    """Return the softmax of the scores, and which of them a causal query does not see, or None.
 
     Where a query sees no key, so that all its scores are -inf, the weights are zero. The weight of a key that comes after
     the query is zero also where other keys make the softmax NaN: NaN does not reach the gradients of what was hidden.

@@ -43,7 +43,7 @@ def _scanned() -> Scan:
 
 
 def _objection(entry: EntryPoint) -> str:
-    """The reason why an entry point is not followed, empty where it is."""
+    """Return the reason why an entry point is not followed, empty where it is."""
     owner = OWN_PACKAGES.get(entry.name) if entry.group == GROUP else None
     if owner is None:
         return ""
@@ -52,7 +52,7 @@ def _objection(entry: EntryPoint) -> str:
 
 
 def faults() -> tuple[Fault, ...]:
-    """The metadata that is passed over: what cannot be read, and entry points that are named like ours."""
+    """Return the metadata that is passed over: what cannot be read, and entry points that are named like ours."""
     return _scanned().faults
 
 

@@ -111,7 +111,7 @@ def _distributions(faults: list[Fault]) -> Iterator[Any]:
 
 
 def _text_of(distribution: Any, name: str) -> str:
-    """The text of a file of the metadata, empty where there is none; neither a pipe nor a device is waited for."""
+    """Return the text of a file of the metadata, empty where there is none; neither a pipe nor a device is waited for."""
     path = _path_of(distribution)
     if path is None:
         return str(distribution.read_text(name) or "")
@@ -128,7 +128,7 @@ def _text_of(distribution: Any, name: str) -> str:
 
 
 def _path_of(distribution: Any) -> Path | None:
-    """The folder (or file) of the metadata, where it is one; zip archives and other finders have none."""
+    """Return the folder (or file) of the metadata, where it is one; zip archives and other finders have none."""
     path = getattr(distribution, "_path", None)
     return path if isinstance(path, Path) else None
 
@@ -158,7 +158,7 @@ def _entries_of(found: _Lines, faults: list[Fault]) -> Iterator[EntryPoint]:
 
 
 def _identity_of(distribution: Any) -> tuple[str, str]:
-    """Name and version, from the name of the folder where the metadata does not state them in a valid form."""
+    """Return name and version, from the name of the folder where the metadata does not state them in a valid form."""
     stem, _, rest = _stem_of(distribution).partition("-")
     try:
         text = next(filter(None, (_text_of(distribution, name) for name in _METADATA)), "")
@@ -173,7 +173,7 @@ def _identity_of(distribution: Any) -> tuple[str, str]:
 
 
 def _header(text: str, field: str) -> str:
-    """The value of a field of metadata, which has the form of the head of a mail."""
+    """Return the value of a field of metadata, which has the form of the head of a mail."""
     for line in text.splitlines():
         if not line.strip():
             break
@@ -190,14 +190,14 @@ def _stem_of(distribution: Any) -> str:
 
 
 def _key_of(distribution: Any) -> str:
-    """The normalized name; that of the distribution itself where its folder has none, as inside of an egg."""
+    """Return the normalized name; that of the distribution itself where its folder has none, as inside of an egg."""
     stem = _stem_of(distribution)
     name = "" if stem == "EGG-INFO" else stem.partition("-")[0]
     return canonical(name or _identity_of(distribution)[0])
 
 
 def canonical(project: str) -> str:
-    """The name of a project as all its spellings are compared: "NN_Core" is "nn-core"."""
+    """Return the name of a project as all its spellings are compared: "NN_Core" is "nn-core"."""
     return re.sub(r"[-_.]+", "-", project).lower()
 
 

@@ -55,7 +55,7 @@ def _checked(set_state: S, keys: Sequence[str]) -> S:
 
 
 def wrong_state(function: str, error: BaseException) -> ArgumentError:
-    """The refusal of a state about whose values something was raised."""
+    """Return the refusal of a state about whose values something was raised."""
     told = " ".join(str(error).split())
     return ArgumentError(f"{function}: the state must be what get_state() gives, got one with {type(error).__name__}: {told}")
 
@@ -85,7 +85,7 @@ def require_like(function: str, state: Any, own: Any, path: str = "", *, shapes:
 
 
 def _parts(state: Any, own: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """The keys of the parts of two states that must be alike, with the parts: of lists, where all items have one type."""
+    """Yield the keys and parts of two states that must be alike; of lists, where all items have one type."""
     if isinstance(own, Mapping):
         yield from ((key, state[key], own[key]) for key in own.keys() & state.keys())
     elif isinstance(own, (list, tuple)) and len({type(item) for item in own}) == 1:
@@ -116,7 +116,7 @@ def _is_like_number(state: Any, own: Any) -> bool:
 
 
 def _as_array(state: Any) -> "np.ndarray[Any, Any] | None":
-    """An array, or a list of numbers as JSON has in place of one."""
+    """Return an array, or a list of numbers as JSON has in place of one."""
     if isinstance(state, (list, tuple)):
         with suppress(ValueError, TypeError, OverflowError):
             return np.asarray(state)
@@ -129,7 +129,7 @@ def _has_bits(number: Any, bits: int = 64) -> bool:
 
 
 def _class(dtype: np.dtype[Any]) -> str:
-    """The kind of a dtype, integers with and without sign alike; floating dtypes that NumPy lacks are "V"."""
+    """Return the kind of a dtype, integers with and without sign alike; floating dtypes that NumPy lacks are "V"."""
     return {"u": "i", "V": "f"}.get(dtype.kind, dtype.kind)
 
 

@@ -32,7 +32,7 @@ class SavedStates:
         return type(self).__name__
 
     def get_states(self) -> dict[str, SolverState]:
-        """The states by name of the parameter; the arrays share memory with the solver's."""
+        """Return the states by name of the parameter; the arrays share memory with the solver's."""
         return self._states().get()
 
     @door
@@ -77,7 +77,7 @@ class SavedStates:
         self._unbind()
 
     def get_state(self) -> dict[str, Any]:
-        """All that an update depends on, as plain values: the numbers, and the states by name of the parameter.
+        """Return all that an update depends on, as plain values: the numbers, and the states by name of the parameter.
 
         The arrays share memory with the solver's, where that is possible; copy them to keep them.
         """

@@ -42,7 +42,7 @@ class FusionCase:
         return context_of(self.backend, self.dtype)
 
     def load(self) -> Any:
-        """The fusion itself, as the plugin makes it."""
+        """Return the fusion itself, as the plugin makes it."""
         return PLUGINS.offers.load(PLUGINS.required_offer("passes", self.fusion, "fusion"))()
 
 
@@ -88,7 +88,7 @@ def chain_sample(fusion: str, name: str, build: Build, *, loose: float = 1.0) ->
 
 
 def fusion_cases(backends: Sequence[str], fast: bool) -> Iterator[FusionCase]:
-    """The fusions of all plugins that are installed, in all dtypes on some backends."""
+    """Yield the fusions of all plugins that are installed, in all dtypes on some backends."""
     offers = [offer for offer in PLUGINS.offered("passes") if offer.role == "fusion"]
     for backend, offer in itertools.product(backends, offers):
         for dtype in DTYPES[:1] if fast else DTYPES:
@@ -96,7 +96,7 @@ def fusion_cases(backends: Sequence[str], fast: bool) -> Iterator[FusionCase]:
 
 
 def chains_of(case: FusionCase, names: Sequence[str], numbers: int = 0) -> Iterator[Chain]:
-    """Graphs of the functions called `names`: those that were written for the fusion, then all that samples make.
+    """Yield graphs of the functions called `names`: those that were written for the fusion, then all that samples make.
 
     Args:
         case: The fusion.
@@ -123,7 +123,7 @@ def _spec(case: FusionCase, name: str) -> FunctionSpec:
 
 
 def _distinct(spec: FunctionSpec) -> list[Sample]:
-    """The samples of a function that differ after another function: in settings, or in what else is given."""
+    """Return the samples of a function that differ after another function: in settings, or in what else is given."""
     found: dict[object, Sample] = {}
     for sample in samples_of(spec):
         rest = [None if array is None else array.shape for array in numbers_of(spec, sample)[1:]]
@@ -147,7 +147,7 @@ def _built(links: Sequence[tuple[FunctionSpec, Sample]], dtype: str, numbers: in
 
 
 def _fitted(array: Any, first: Any, value: Variable, dtype: str) -> Variable | None:
-    """Another input of a function: as in the sample, but as large as the first one where it was that."""
+    """Return another input of a function: as in the sample, but as large as the first one where it was that."""
     if array is None:
         return None
     return _leaf(np.resize(array, value.shape) if first is not None and array.shape == first.shape else array, dtype)

@@ -58,7 +58,7 @@ def xfails_of(module: ModuleType) -> dict[str, XFail]:
 
 
 def chosen_cases(test: Any, module: ModuleType, backends: Sequence[str], *, fast: bool = False) -> list[Any]:
-    """The cases of one test on some backends, for the FUNCTIONS and FUSIONS of its module if it names any."""
+    """Return the cases of one test on some backends, for the FUNCTIONS and FUSIONS of its module if it names any."""
     functions, fusions = getattr(module, "FUNCTIONS", ()), getattr(module, "FUSIONS", ())
     specs = [_spec(name) for name in functions]
     require_known(fusions)

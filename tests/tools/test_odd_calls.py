@@ -46,7 +46,7 @@ def test_it_tells_when_nn_core_is_wrong(monkeypatch):
 
 
 def _off_by_one(package, case, arrays):
-    """Results of which the gradients are wrong; the loss, of which differences are taken, is right."""
+    """Return results of which the gradients are wrong; the loss, of which differences are taken, is right."""
     results, errors = run(package, case, arrays)
     return {key: values + 1 if key.startswith("grad_") else values for key, values in results.items()}, errors
 

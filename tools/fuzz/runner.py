@@ -142,7 +142,7 @@ class Reference:
         dtype: str,
         start: float = 1.0,
     ) -> Truth:
-        """Values and gradients after a pass that computes `roots`; `runs` says how often seeded functions have run.
+        """Return values and gradients after a pass that computes `roots`; `runs` says how often seeded functions have run.
 
         `dtype` is that of the context of the run.
         """

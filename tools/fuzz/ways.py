@@ -117,7 +117,7 @@ def _data(rng: np.random.Generator, n: int) -> Action:
 
 
 def _writes(rng: np.random.Generator, program: Program, probability: float) -> list[Action]:
-    """Another value for one leaf that takes any numbers, and one that is no ordinary number."""
+    """Return another value for one leaf that takes any numbers, and one that is no ordinary number."""
     leaves = [leaf for leaf in program.leaves if leaf.source is None and not leaf.integer]
     if not leaves:
         return []

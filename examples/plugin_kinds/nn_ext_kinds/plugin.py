@@ -117,7 +117,7 @@ def nn_core_viewers() -> Sequence[ViewerInfo]:
 
 @hookimpl
 def nn_core_tracers() -> Sequence[TracerInfo]:
-    """A counter of calls: ``with trace_calls("CallCounter") as counter: ...``."""
+    """Return a counter of calls: ``with trace_calls("CallCounter") as counter: ...``."""
     return [TracerInfo(name="CallCounter", target="nn_ext_kinds.graphs:CallCounter")]
 
 

@@ -72,7 +72,7 @@ class SumKernel:
         return max(y.size, 1) / max(x.size, 1) if self._mean else 1.0
 
     def _along(self, call: Call, stages: Sequence[tuple[int, int, int]]) -> Runner:
-        """The sums of each stage, those of all but the last one in working memory."""
+        """Return the sums of each stage, those of all but the last one in working memory."""
         (x,), (y,) = call.inputs, call.outputs
         assert x is not None
         working = [ArrayDesc((before * after,), x.dtype) for before, _, after in stages[:-1]]
@@ -98,7 +98,7 @@ class SumKernel:
 
 
 def _stages(shape: Shape, kept: Shape) -> list[tuple[int, int, int]]:
-    """Elements before, along and after each run of neighbouring axes that are reduced, the last run first.
+    """Return elements before, along and after each run of neighbouring axes that are reduced, the last run first.
 
     Empty where the last run is so short that its sums, which the next one reads, are many.
     """

@@ -19,7 +19,7 @@ MAKERS: list[Callable[[], S.Solver]] = [
 
 
 def trained(context: nn.Context, make: Callable[[], S.Solver], threads: int, decay: float) -> list[np.ndarray]:
-    """The parameters after three updates."""
+    """Return the parameters after three updates."""
     rng = np.random.default_rng(0)
     values = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]
     values[4][3], values[2][0, 0] = np.nan, np.inf

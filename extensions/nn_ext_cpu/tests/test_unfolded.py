@@ -55,7 +55,7 @@ def long_kernel(rng: np.random.Generator) -> Drawn:
 
 
 def depthwise(rng: np.random.Generator) -> Drawn:
-    """A kernel for each channel, up to 31 x 31."""
+    """Return a kernel for each channel, up to 31 x 31."""
     channels, kernel, multiplier = int(rng.choice([3, 8, 20])), int(rng.choice([3, 7, 15, 31])), int(rng.choice([1, 1, 2]))
     arguments = {"pad": (kernel // 2,) * 2, "stride": (int(rng.choice([1, 1, 2])),) * 2, "group": channels}
     shapes = (2, channels, 33, 32), (channels * multiplier, 1, kernel, kernel), (channels * multiplier,)

@@ -12,7 +12,7 @@ def leaf(values):
 
 
 def gradient(y, x, dy):
-    """The gradient of x for one of y."""
+    """Return the gradient of x for one of y."""
     x.grad.zero()
     y.forward()
     y.backward(np.array(dy, np.float32))

@@ -262,7 +262,7 @@ class _NetworkWriter:
         self.functions.append(made)
 
     def _operands(self, function: Function) -> list[str]:
-        """The names of the inputs; operands with fewer axes than others are reshaped, since NNabla does not align them."""
+        """Return the names of the inputs; operands with fewer axes are reshaped, since NNabla does not align them."""
         names = [self.name_of(variable, f"{function.name}_in") for variable in function.inputs]
         if function.node.spec.shape != "broadcast" and function.name != "BatchMatmul":
             return names
@@ -279,7 +279,7 @@ class _NetworkWriter:
         ]
 
     def _reshaped(self, name: str, shape: tuple[int, ...]) -> str:
-        """The name of a new variable, which is the one called `name` in another shape."""
+        """Return the name of a new variable, which is the one called `name` in another shape."""
         variable = nn.Variable(shape)
         made = message("Function", type="Reshape", name=self._fresh("Reshape"))
         self.known[variable] = self._fresh("Reshape_out")

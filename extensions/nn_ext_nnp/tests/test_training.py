@@ -92,7 +92,7 @@ def test_what_cannot_be_trained_ends_with_1(old, new, message, tmp_path):
 
 
 def without(text, part, column):
-    """A configuration in which a part does not say what a column is for."""
+    """Return a configuration in which a part does not say what a column is for."""
     pattern = rf"(?s)(^{part} {{(?:(?!^}}).)*?)  data_variable {{[^}}]*data_name: \"{column}\"\n  }}\n"
     found, n = re.subn(pattern, r"\1", text, count=1, flags=re.MULTILINE)
     assert n == 1

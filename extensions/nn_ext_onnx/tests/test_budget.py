@@ -12,7 +12,7 @@ DOMAIN = "local"
 
 
 def doubling(depth):
-    """A model of `depth` functions, each of which calls the next one twice."""
+    """Return a model of `depth` functions, each of which calls the next one twice."""
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, 1)]
     functions = [helper.make_function(DOMAIN, "f0", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], opsets)]
     for i in range(1, depth):

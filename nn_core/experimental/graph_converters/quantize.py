@@ -50,7 +50,7 @@ class QuantizeNonQNNToRecordingModifier(FunctionModifier):
         self._first, self._last = first_layers(functions_ranks), last_layers(functions_ranks)
 
     def get_function_rank(self, f: Function) -> int:
-        """The rank of a function; -1 when it was not counted."""
+        """Return the rank of a function; -1 when it was not counted."""
         return self.functions_ranks.get(f, UNRANKED)
 
     def check(self, f: Function) -> bool:

@@ -50,12 +50,12 @@ def is_parameter(variable: Variable) -> bool:
 
 
 def first_layers(functions: Mapping[Function, int]) -> set[Function]:
-    """The layers before which there is no other."""
+    """Return the layers before which there is no other."""
     return {f for f in functions if has_parameters(f) and not any(v.need_grad and v.parent for v in f.inputs)}
 
 
 def last_layers(functions: Mapping[Function, int]) -> set[Function]:
-    """The layers after which there is no other."""
+    """Return the layers after which there is no other."""
     before: set[Function] = set()
     last: set[Function] = set()
     # those that were not counted too: they may stand between two layers

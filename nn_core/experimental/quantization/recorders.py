@@ -83,7 +83,7 @@ class _MovingRecorder(Recorder):
         self.decay = decay
 
     def mean(self, old: Any, new: Any) -> Any:
-        """The moving mean after a new value."""
+        """Return the moving mean after a new value."""
         return self.decay * old + (1 - self.decay) * new
 
 

@@ -38,7 +38,7 @@ class RecorderCallback:
 
     @classmethod
     def name(cls) -> str:
-        """Name of the function that records, such as "MaxMvaRecorder"."""
+        """Return the name of the function that records, such as "MaxMvaRecorder"."""
         return cls.__name__.removesuffix("Callback")
 
     @classmethod
@@ -112,7 +112,7 @@ class MinMaxMvaRecorderCallback(RecorderCallback):
 
 
 def power_of_two(scale: float, method: RoundingMethod | str) -> float:
-    """The power of two near `scale`, or `scale` itself.
+    """Return the power of two near `scale`, or `scale` itself.
 
     Raises:
         ArgumentError: for a rounding that there is not.

@@ -444,7 +444,7 @@ def mean_subtraction(
 
 
 def _filled(x: Any, axes: Sequence[int], value: float) -> Any:
-    """A constant of the shape of statistics of `x`, of its kind."""
+    """Return a constant of the shape of statistics of `x`, of its kind."""
     kept = {axis % x.ndim for axis in axes}
     constant = NdArray([n if axis in kept else 1 for axis, n in enumerate(x.shape)])
     constant.fill(value)

@@ -25,7 +25,7 @@ SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0)
 
 
 def check_fusion(case: FusionCase) -> None:
-    """A fusion gives what its chain gives, for all samples of the functions that it takes, and for NaN and infinities."""
+    """Require that a fusion gives what its chain gives, for all samples that it takes, NaN and infinities too."""
     fusion = case.load()
     names = tuple(fusion.chain)
     require(len(names) > 1, f"{case}: chain must have two functions or more, got {len(names)}")
@@ -80,7 +80,7 @@ def _plant(leaves: Sequence[Variable]) -> bool:
 
 
 def _expected(y: Variable, leaves: Sequence[Variable]) -> Any:
-    """The result function by function in float64 from the same numbers; None where a function refuses them."""
+    """Return the result function by function in float64 from the same numbers; None where a function refuses them."""
     values = {leaf.storage: np.array(leaf.data.get_data("r")) for leaf in leaves}
     with context_scope(context_of(REFERENCE, "float64")), without("inference_fusion"):
         try:

@@ -159,7 +159,7 @@ def normalized(x, test):
 
 
 def trained(rng, n_steps=30):
-    """A scheduler that has trained a network, with its inputs, its result for evaluation, and the losses."""
+    """Return a scheduler that has trained a network, with its inputs, its result for evaluation, and the losses."""
     x, t = nn.Variable((16, 2, 6, 6)), nn.Variable((16, 1))
     x.d, t.d = rng.randn(*x.shape), rng.randint(0, 3, size=t.shape)
     prediction, evaluation = normalized(x, False), normalized(x, True)

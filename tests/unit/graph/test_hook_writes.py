@@ -8,7 +8,7 @@ import nn_core.functions as F
 
 
 def passed(**hooks):
-    """The value of 3 exp(sin(x)) and the gradient of x, each in the first and in the second pass."""
+    """Return the value of 3 exp(sin(x)) and the gradient of x, each in the first and in the second pass."""
     x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
     z = F.exp(F.sin(x)) * 3
     found = []

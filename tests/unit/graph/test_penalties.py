@@ -8,7 +8,7 @@ import nn_core.functions as F
 
 
 def discriminator(x, w, v):
-    """A convolution, the standard deviation over the batch as one more map, and another convolution."""
+    """Return a convolution, the standard deviation over the batch as one more map, and another convolution."""
     h = F.leaky_relu(F.convolution(x, w, pad=(1, 1)) * 0.3, 0.2) * np.sqrt(2)
     groups = F.reshape(h, (2, -1, 1, *h.shape[1:]))
     spread = F.mean((groups - F.mean(groups, axis=0, keepdims=True)) ** 2.0, axis=0, keepdims=True)

@@ -644,7 +644,7 @@ class Replaced:
         self.results = [h, y, read(h), F.sum(h * h) + F.sum(y * 3)]
 
     def step(self) -> list[Any]:
-        """Shapes, values and gradients."""
+        """Return shapes, values and gradients."""
         shapes = [result.shape for result in self.results]
         self.x.d, self.v.d = np.arange(self.x.size).reshape(self.x.shape) + 1, [7, 8, 9]
         for variable in (self.x, self.v):

@@ -227,7 +227,7 @@ def compile_source(source, name):
 
 
 def _compiled_header(options):
-    """The folder of the header, compiled once with these options: it is most of the work for a small kernel."""
+    """Return the folder of the header, compiled once with these options: it is most of the work for a small kernel."""
     text = HEADER.read_text()
     folder = FOLDER / f"header-{_digest(text, *options)}"
     folder.mkdir(exist_ok=True)

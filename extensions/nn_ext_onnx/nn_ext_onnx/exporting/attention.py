@@ -21,7 +21,7 @@ def _attention(call: Call) -> Value:
 
 
 def _hidden(call: Call, n_queries: int, n_keys: int) -> Value:
-    """The scores of keys that come after a query, and 0 for the others."""
+    """Return the scores of keys that come after a query, and 0 for the others."""
     if follows_shapes(n_queries) or follows_shapes(n_keys):
         is_later = call.arange(n_queries).unsqueeze(1).compare("Less", call.arange(n_keys))
         return where(is_later, -np.inf, 0.0)

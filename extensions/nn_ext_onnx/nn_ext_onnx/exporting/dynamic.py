@@ -34,7 +34,7 @@ _FAR: Final[tuple[Callable[[int], int], ...]] = (
 
 
 def batch_axes(inputs: _Ports, name: str) -> Axes:
-    """The first axes of the inputs whose length is the batch: the length of the first axis of the first input.
+    """Return the first axes of the inputs whose length is the batch: the length of the first axis of the first input.
 
     Raises:
         ArgumentError: when no input has an axis.
@@ -46,7 +46,7 @@ def batch_axes(inputs: _Ports, name: str) -> Axes:
 
 
 def checked_axes(given: Mapping[str, Any], inputs: _Ports, outputs: _Ports) -> Axes:
-    """Names of axes as `export_model` takes them, with those that have none.
+    """Return names of axes as `export_model` takes them, with those that have none.
 
     Raises:
         ArgumentError: when there is no such input, output or axis, or axes of one name have different lengths.
@@ -122,12 +122,12 @@ class _Copies:
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def _other_lengths(self) -> list[dict[str, int]]:
-        """Lengths of all axes for two further copies; each works for itself."""
+        """Return lengths of all axes for two further copies; each works for itself."""
         working = [(symbol, self._working(symbol, number)) for number, symbol in enumerate(self.present)]
         return [{symbol: found[place] for symbol, found in working} for place in range(2)]
 
     def _working(self, symbol: str, number: int) -> tuple[int, int]:
-        """Two other lengths of one axis for which the graph works; `number` says where to begin, so that axes differ."""
+        """Find two other lengths of one axis for which the graph works; `number` says where to begin, so that axes differ."""
         present = self.present[symbol]
         failures: list[tuple[int, NNCoreError]] = []
 
@@ -214,7 +214,7 @@ class _Copies:
         )
 
     def _named_axes(self, copies: Sequence[tuple[_Ports, _Ports]], lengths: Sequence[Mapping[str, int]]) -> Axes:
-        """The names of all axes that are not fixed."""
+        """Return the names of all axes that are not fixed."""
         named = {name: dict(self.axes.get(name, {})) for name in self.inputs}
         symbols = {tuple([size[symbol] for size in lengths]): symbol for symbol in reversed(list(self.present))}
         for name in self.outputs:
@@ -224,7 +224,7 @@ class _Copies:
         return named
 
     def _name(self, output: str, axis: int, found: tuple[int, ...], symbols: Mapping[tuple[int, ...], str]) -> str:
-        """The name of an axis of an output with these lengths; empty if it is fixed."""
+        """Return the name of an axis of an output with these lengths; empty if it is fixed."""
         wanted, is_fixed = self.axes.get(output, {}).get(axis), len(set(found)) == 1
         symbol = "" if is_fixed else symbols.get(found, f"{output}_{axis}")
         if wanted is None or wanted == symbol:

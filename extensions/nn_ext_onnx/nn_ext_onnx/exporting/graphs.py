@@ -35,7 +35,7 @@ class Draft:
     spans: list[tuple[str, int, int]]
 
     def function_at(self, node: int) -> str:
-        """Text of the function that has written a node."""
+        """Return text of the function that has written a node."""
         return next((text for text, first, last in self.spans if first <= node < last), "the outputs")
 
 
@@ -62,7 +62,7 @@ class Sizes:
             self._shapes.setdefault(place, []).append(tuple(map(int, variable.shape)))
 
     def lengths(self, variable: Any, axis: int) -> tuple[int, ...] | None:
-        """The length of an axis in each copy; None where they are not known to belong together."""
+        """Return the length of an axis in each copy; None where they are not known to belong together."""
         shapes = self._shapes.get(self._places.get(key_of(variable)), [])
         if len(shapes) != self._n_copies or len({len(shape) for shape in shapes}) != 1:
             return None
@@ -74,14 +74,14 @@ class Sizes:
         return lengths is None or len(set(lengths)) == 1
 
     def shape(self, variable: Any) -> tuple[int, ...]:
-        """A shape, of whose lengths those that are not fixed remember the variable."""
+        """Return a shape, of whose lengths those that are not fixed remember the variable."""
         with nn.auto_forward(False):
             lengths = tuple(variable.shape)
         return tuple([int(length) if self.is_fixed(variable, axis) else length for axis, length in enumerate(lengths)])
 
 
 def _with_sources(outputs: Iterable[nn.Variable]) -> list[Function]:
-    """The functions before some outputs, and those of whose results only the shapes are read."""
+    """Return the functions before some outputs, and those of whose results only the shapes are read."""
     found: dict[Function, None] = {}
     variables = [output for output in outputs if output.parent is not None]
     while variables:
@@ -214,7 +214,7 @@ class _Drafting:
         return self.graph.lengths.simplified(wanted) if follows_shapes(wanted) and wanted == present else present
 
     def _output_shape(self, function: Function, output: Any, settings: Mapping[str, Any]) -> tuple[int, ...]:
-        """The shape of a result, with lengths of a setting or an input where those are the same in all copies."""
+        """Return the shape of a result, with lengths of a setting or an input where those are the same in all copies."""
         shape = self._shape(output)
         if not any(map(follows_shapes, shape)):
             return shape
@@ -227,7 +227,7 @@ class _Drafting:
         return tuple(lengths)
 
     def _same(self, function: Function, output: Any, axis: int) -> int:
-        """The length of an axis of an input that an axis of a result has in all copies; else its own."""
+        """Return the length of an axis of an input that an axis of a result has in all copies; else its own."""
         assert self.sizes is not None
         wanted = self.sizes.lengths(output, axis)
         for variable in function.inputs:
@@ -238,7 +238,7 @@ class _Drafting:
         return self._shape(output)[axis]
 
     def _found(self, variable: Any) -> Value | None:
-        """The value of a variable; functions of whose results only the shapes are read are converted now."""
+        """Return the value of a variable; functions of whose results only the shapes are read are converted now."""
         if key_of(variable) not in self.values and variable.parent is not None and variable.parent not in self.open:
             self._convert_before(variable)
         return self.values.get(key_of(variable))

@@ -45,7 +45,7 @@ class Lengths:
         self._read: dict[tuple[str, int], Value] = {}
 
     def simplified(self, number: Any) -> Any:
-        """The number itself where it follows from lengths that are fixed."""
+        """Return the number itself where it follows from lengths that are fixed."""
         if not follows_shapes(number):
             return number
         changes: list[bool] = []
@@ -72,7 +72,7 @@ class Lengths:
         return not missing
 
     def vector(self, numbers: Sequence[Any]) -> Value:
-        """Whole numbers as a vector, those that follow shapes included."""
+        """Return whole numbers as a vector, those that follow shapes included."""
         parts: list[Value] = []
         fixed: list[int] = []
         for number in numbers:
@@ -88,11 +88,11 @@ class Lengths:
         return parts[0] if len(parts) == 1 else self._graph.op("Concat", *parts, axis=0)
 
     def scalar(self, number: Any, dtype: np.dtype[Any]) -> Value:
-        """A number without axes."""
+        """Return a number without axes."""
         return self._computed(number).squeeze(0).cast(dtype)
 
     def target(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        """The target of a reshape: a single length that is not fixed is left open."""
+        """Return the target of a reshape: a single length that is not fixed is left open."""
         shape = tuple([self.simplified(length) for length in shape])
         unknown = [place for place, length in enumerate(shape) if not self.is_known(length)]
         following = [place for place, length in enumerate(shape) if follows_shapes(length)]
@@ -102,7 +102,7 @@ class Lengths:
         return (*shape[: open_places[0]], -1, *shape[open_places[0] + 1 :])
 
     def _computed(self, number: Any) -> Value:
-        """A vector of one element."""
+        """Return a vector of one element."""
         made = followed(number, self._length, self._operated)
         return made if not isinstance(made, (int, float)) else self._one(made)
 
@@ -135,7 +135,7 @@ class Lengths:
         return self._rounded(name, values[0], is_whole) if len(values) == 1 else self._divided(name, values, is_whole)
 
     def _rounded(self, name: str, value: Value, is_whole: bool) -> Value:
-        """A number without its fraction, or as it is."""
+        """Return a number without its fraction, or as it is."""
         if name == "pos" or is_whole:
             return value
         return value.op(_ROUNDED[name]).cast(_INT) if name in _ROUNDED else value.cast(_INT)

@@ -75,7 +75,7 @@ def _exported(
     dynamic_axes: DynamicAxes | None,
     name: str,
 ) -> tuple[onnx.ModelProto, list[Network]]:
-    """The model, and the graphs that it has to agree with: the one that was given, and copies with other lengths."""
+    """Return the model, and the graphs that it has to agree with: the one that was given, and copies with other lengths."""
     if opset not in IR_VERSIONS:
         raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
     parameters = nn.get_parameters(grad_only=False)

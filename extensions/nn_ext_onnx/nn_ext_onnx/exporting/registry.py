@@ -77,11 +77,11 @@ class Call:
             raise NotExportableError(f"{what} needs opset {opset} or newer, got {self.graph.opset}")
 
     def zeros(self, shape: Sequence[int], value: float = 0.0, dtype: np.dtype[Any] = FLOAT) -> Value:
-        """An array of one number; its shape may follow from others."""
+        """Return an array of one number; its shape may follow from others."""
         return self.graph.op("Expand", self.graph.constant(value, dtype), tuple(shape))
 
     def arange(self, stop: int, dtype: np.dtype[Any] = INT) -> Value:
-        """The numbers below `stop`."""
+        """Return the numbers below `stop`."""
         if follows_shapes(stop):
             zero, one = self.graph.constant(0, INT), self.graph.constant(1, INT)
             return self.graph.op("Range", zero, self.graph.constant(stop, INT), one, dtype=INT).cast(dtype)

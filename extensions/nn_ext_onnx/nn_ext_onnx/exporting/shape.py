@@ -57,7 +57,7 @@ def _slice(call: Call) -> Value:
 
 
 def _ends(given: Sequence[Any], length: int) -> tuple[int, int, int]:
-    """The settings of an axis as the operator takes them."""
+    """Return the settings of an axis as the operator takes them."""
     if not any(map(follows_shapes, (*given, length))):
         start, stop, step = slice(*given).indices(length)
         return start, stop if stop >= 0 else _BEFORE_FIRST, step

@@ -141,7 +141,7 @@ class GraphWriter:
     def constant(
         self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant", keep: bool = False
     ) -> Value:
-        """A constant array; equal numbers are written once, and float64 as float32 unless `keep` is set.
+        """Return a constant array; equal numbers are written once, and float64 as float32 unless `keep` is set.
 
         A number that follows from shapes is computed by the model.
         """
