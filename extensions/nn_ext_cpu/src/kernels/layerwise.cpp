@@ -58,13 +58,6 @@ const LayerRule kRules[] = {
     {"Lamb", 2, "LambDirection", "Lamb", lamb_numbers, lamb_scale},
 };
 
-const LayerRule& find_rule(const std::string& name) {
-  const auto* found =
-      std::find_if(std::begin(kRules), std::end(kRules), [&](const LayerRule& rule) { return rule.name == name; });
-  NN_CHECK(found != std::end(kRules), "rule must be Lars or Lamb, got " << name);
-  return *found;
-}
-
 /// Squares of a parameter and of its direction, summed up.
 struct Norms {
   double w = 0.0, direction = 0.0;
@@ -73,7 +66,7 @@ struct Norms {
 class Layerwise final : public Op {
  public:
   explicit Layerwise(const Signature& s)
-      : rule_(find_rule(s.args.get<std::string>("rule"))),
+      : rule_(rule_named(kRules, s.args.get<std::string>("rule"))),
         direction_(rule_.direction == nullptr ? -1 : find_update_loop(rule_.direction)),
         step_(find_update_loop(rule_.step)),
         group_(s, 2 + rule_.n_states) {}

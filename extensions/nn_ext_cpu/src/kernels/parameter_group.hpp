@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "support/check.hpp"
@@ -57,6 +58,15 @@ class Group {
   size_t width_;
   std::vector<int64_t> ends_;
 };
+
+/// The row called `name` of a table of rules.
+template <class Rule, size_t N>
+const Rule& rule_named(const Rule (&rules)[N], const std::string& name) {
+  const auto* found =
+      std::find_if(std::begin(rules), std::end(rules), [&](const Rule& rule) { return rule.name == name; });
+  NN_CHECK(found != std::end(rules), "rule must be that of a solver with a native kernel, got " << name);
+  return *found;
+}
 
 /// The place of the loop called `name` in the table of vector/update.cpp.
 int find_update_loop(const char* name);

@@ -80,17 +80,10 @@ const Rule kRules[] = {
     {"Lion", "Lion", [](const double* h) { return plain({h[0], h[1], 1 - h[1], h[2], 1 - h[2], h[3]}); }},
 };
 
-const Rule& find_rule(const std::string& name) {
-  const auto* found =
-      std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return rule.name == name; });
-  NN_CHECK(found != std::end(kRules), "update must be one of the solvers with a native kernel, got " << name);
-  return *found;
-}
-
 class Update : public Op {
  public:
   explicit Update(const Signature& s)
-      : rule_(find_rule(s.args.get<std::string>("rule"))),
+      : rule_(rule_named(kRules, s.args.get<std::string>("rule"))),
         loop_(find_update_loop(rule_.loop)),
         n_states_(vectors().updates().functions[loop_].n_states),
         group_(s, 2 + n_states_) {}
