@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from nn_core.dispatch.known import table_kernel
-from nn_core.dispatch.offers import Offer
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import ArgumentError
@@ -115,7 +114,7 @@ def trace_calls(listener: Callable[[TracedCall], object] | str) -> Iterator[Any]
 
 
 def _offered(name: str) -> Callable[[TracedCall], object]:
-    offer: Offer = PLUGINS.required_offer("tracers", name)
+    offer = PLUGINS.required_offer("tracers", name)
     made = PLUGINS.offers.load(offer)
     with offer.called():
         made = made() if isinstance(made, type) else made
