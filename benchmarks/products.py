@@ -4,7 +4,8 @@
     OMP_NUM_THREADS=2 python -m benchmarks.products [repeats]
 
 One product at a time is called by all libraries in turns; the most of the repeats counts. One thread is measured by its
-processor time, more by the clock. `dnnl_sgemm` is that of the oneDNN in this environment, OpenBLAS that of the package
+processor time, more by the clock, after a pause in which the waiting threads of the library before go to sleep, and a first call
+that wakes those of the next. `dnnl_sgemm` is that of the oneDNN in this environment, OpenBLAS that of the package
 scipy-openblas32, PyTorch multiplies by its own libraries.
 """
 
@@ -35,7 +36,9 @@ SIZES += [
     (4096, 4096, 4096),
 ]
 #: Operations of one measurement, at least.
-WORK = 6e7
+WORK = 6e7 if THREADS == 1 else 6e8
+#: Seconds without work before a measurement of several threads.
+PAUSE = 0 if THREADS == 1 else 0.1
 
 INT, POINTER, FLOAT = ctypes.c_int64, ctypes.c_void_p, ctypes.c_float
 
@@ -128,6 +131,8 @@ def main() -> None:
             least = dict.fromkeys(calls, float("inf"))
             for _ in range(repeats):
                 for name, call in calls.items():
+                    time.sleep(PAUSE)
+                    call()
                     start = clock()
                     for _ in range(many):
                         call()
