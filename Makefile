@@ -213,6 +213,7 @@ wheels-check: $(VENV)/.core ## build every wheel twice in different folders and 
 CXX_SOURCES := $(shell find extensions/nn_ext_cpu/src -name '*.cpp' -o -name '*.hpp')
 lint: $(VENV)/.core ## ruff, and the layout of the C++ sources
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
 
 format: $(VENV)/.core ## lay the C++ sources out as `make lint` wants them

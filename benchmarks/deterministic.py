@@ -1,6 +1,8 @@
-"""Cost of deterministic mode: forward and backward of functions with the mode off and on, in turns; the least time counts.
+"""Cost of deterministic mode: forward and backward of functions with the mode off and on.
 
     python -m benchmarks.deterministic [repeats]
+
+The modes are measured in turns; the least time counts.
 """
 
 import sys

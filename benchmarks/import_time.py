@@ -31,9 +31,7 @@ def nn_core_functions():
 """
 TYPO = "import nn_core.functions as F\ntry:\n    F.taanh\nexcept AttributeError: pass"
 TIMED = "import time; start = time.perf_counter(); {statements}; print(time.perf_counter() - start)"
-FIRST = (
-    "import nn_core as nn, nn_core.functions as F; x = nn.Variable((2, 3)); x.d = 1; y = F.tanh(x); y.forward(); y.d"
-)
+FIRST = "import nn_core as nn, nn_core.functions as F; x = nn.Variable((2, 3)); x.d = 1; y = F.tanh(x); y.forward(); y.d"
 
 
 def write_plugins(folder):
@@ -42,7 +40,7 @@ def write_plugins(folder):
         name = f"dummy{number}"
         metadata = Path(folder) / f"nn_ext_{name}-1.0.dist-info"
         metadata.mkdir()
-        index = f'[nn_core.index]\nfunctions.{name}_twice = {name}\n'
+        index = f"[nn_core.index]\nfunctions.{name}_twice = {name}\n"
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: nn-ext-{name}\nVersion: 1.0\n")
         (metadata / "entry_points.txt").write_text(f"[nn_core.extensions]\n{name} = nn_ext_{name}\n{index}")
         (Path(folder) / f"nn_ext_{name}.py").write_text(PLUGIN.format(name=name))
@@ -76,9 +74,7 @@ def main() -> None:
         (f"{N_PLUGINS} plugins, a name that is none", sys.executable, f"exec({TYPO!r})"),
     ]
     rows += [
-        (f"import {peer}", sys.executable, f"import {peer}")
-        for peer in ("torch", "jax")
-        if importlib.util.find_spec(peer)
+        (f"import {peer}", sys.executable, f"import {peer}") for peer in ("torch", "jax") if importlib.util.find_spec(peer)
     ]
     if options.nnabla_python:
         rows.append(("import nnabla", options.nnabla_python, "import nnabla"))

@@ -4,9 +4,9 @@
     OMP_NUM_THREADS=2 python -m benchmarks.products [repeats]
 
 One product at a time is called by all libraries in turns; the most of the repeats counts. One thread is measured by its
-processor time, more by the clock, after a pause in which the waiting threads of the library before go to sleep, and a first call
-that wakes those of the next. `dnnl_sgemm` is that of the oneDNN in this environment, OpenBLAS that of the package
-scipy-openblas32, PyTorch multiplies by its own libraries.
+processor time. More are measured by the clock, after a pause in which the waiting threads of the previous library go to
+sleep, and a first call that wakes those of the next. `dnnl_sgemm` is that of the oneDNN in this environment, OpenBLAS that
+of the package scipy-openblas32, PyTorch multiplies by its own libraries.
 """
 
 import ctypes

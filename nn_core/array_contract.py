@@ -22,9 +22,7 @@ UNARY: Final = frozenset(
     }
 )
 BINARY: Final = frozenset({"atan2", "fmod", "logaddexp", "maximum", "minimum", "remainder"})
-REDUCTIONS: Final = frozenset(
-    {"all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "sum"}
-)
+REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "sum"})
 SHAPES: Final = frozenset(
     {
         *("broadcast_to", "concat", "diagonal", "expand_dims", "flip", "moveaxis", "permute_dims", "repeat", "reshape"),
@@ -42,9 +40,7 @@ PRODUCTS: Final = frozenset(
 )
 DESCRIPTION: Final = frozenset({"finfo"})
 #: Every function that a kernel may call on the namespace.
-FUNCTIONS: Final = frozenset(
-    CREATION | UNARY | BINARY | REDUCTIONS | SHAPES | SELECTION | PRODUCTS | DESCRIPTION
-)
+FUNCTIONS: Final = frozenset(CREATION | UNARY | BINARY | REDUCTIONS | SHAPES | SELECTION | PRODUCTS | DESCRIPTION)
 #: Attributes of arrays that a kernel may read.
 ATTRIBUTES: Final = frozenset({"T", "dtype", "imag", "ndim", "real", "shape", "size"})
 #: Methods of arrays that a kernel may call.

@@ -9,9 +9,7 @@ from errno import ENOENT
 from typing import Any, Final
 
 #: Characters that a terminal acts on or that change the order of others; line ends and tabs are kept.
-_CONTROL: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 #: Longest message about a file: its beginning and its end, which may be a hint.
 _LONGEST_START, _LONGEST_END = 1500, 500
 

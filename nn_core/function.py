@@ -336,9 +336,7 @@ class Function:
         results = self._arrays_by_place("recompute", call, outputs)
         compute(call, node.context, arrays, results, last_key(node, "recompute"))
 
-    def backward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None
-    ) -> None:
+    def backward(self, inputs: Sequence[Variable], outputs: Sequence[Variable], accum: Sequence[bool] | None = None) -> None:
         """Compute the gradients of those `inputs` that need one, from the gradients of `outputs`.
 
         Args:
@@ -404,9 +402,7 @@ class Function:
         placed = active_ones(node, self._placed(method, inputs))
         call = None if node.python is not None else resolved(node, placed)
         if call is None and len(outputs) != len(node.storages):
-            raise ArgumentError(
-                f"{method}: outputs of {self.name} must be {len(node.storages)} Variables, got {len(outputs)}"
-            )
+            raise ArgumentError(f"{method}: outputs of {self.name} must be {len(node.storages)} Variables, got {len(outputs)}")
         if call is not None:
             places_of(node, call, len(outputs), method)
         return placed, call

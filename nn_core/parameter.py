@@ -80,6 +80,8 @@ def unfreeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
         ['affine/W', 'affine/b']
     """
     unfreeze((get_parameters(grad_only=False) if params is None else params).values())
+
+
 if not TYPE_CHECKING:  # so that checkers report names that do not exist
 
     def __getattr__(name: str) -> object:

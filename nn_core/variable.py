@@ -602,9 +602,7 @@ def forward_all(
     run_forward(roots, clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
 
 
-def _restored(
-    cls: type[Variable], storage: Storage, name: str, info: Any, flags: tuple[bool | None, bool, bool]
-) -> Variable:
+def _restored(cls: type[Variable], storage: Storage, name: str, info: Any, flags: tuple[bool | None, bool, bool]) -> Variable:
     variable = cls.of_storage(storage, flags[0])
     variable.name = name
     variable._persistent, variable._recompute = flags[1], flags[2]

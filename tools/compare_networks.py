@@ -152,9 +152,7 @@ def _moves(moved: Any, ours: Any, theirs: Any) -> bool:
     return bool(10 * change >= error)
 
 
-def _differences(
-    about: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], failed: set[str]
-) -> dict[str, str]:
+def _differences(about: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], failed: set[str]) -> dict[str, str]:
     """The differences in the ways of loading that have not failed."""
     random_ = {f"{net}: {name}" for net, more in about["networks"].items() for name in more["random"]}
     for number, more in enumerate(about["networks"].values()):

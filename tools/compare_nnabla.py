@@ -119,17 +119,13 @@ def run_there(python: str, folder: Path, n_cases: int) -> None:
     first = 0
     while first < n_cases:
         with (folder / "nnabla.log").open("a") as log:
-            process = subprocess.run(
-                [python, str(script), str(folder), str(first)], stdout=log, stderr=log, check=False
-            )
+            process = subprocess.run([python, str(script), str(folder), str(first)], stdout=log, stderr=log, check=False)
         if process.returncode == 0:
             return
         done = [number for number in range(first, n_cases) if (folder / f"{number}.nnabla.json").exists()]
         crashed = done[-1] + 1 if done else first
         if crashed == 0:
-            raise click.ClickException(
-                f"{python} must be able to run NNabla, see:\n{(folder / 'nnabla.log').read_text()}"
-            )
+            raise click.ClickException(f"{python} must be able to run NNabla, see:\n{(folder / 'nnabla.log').read_text()}")
         (folder / f"{crashed}.nnabla.json").write_text(json.dumps({"forward": f"exit status {process.returncode}"}))
         np.savez(folder / f"{crashed}.nnabla.npz")
         first = crashed + 1
@@ -244,12 +240,8 @@ def report(tallies: Mapping[str, Tally], missing: Mapping[str, str], examples: i
 @click.option("--backend", default="", help="Extension whose context nn_core runs in (default: the default context).")
 @click.option("--only", default="", help="Functions to compare, separated by commas (default: all).")
 @click.option("--examples", default=3, show_default=True, help="Disagreements to print of each function.")
-@click.option(
-    "--folder", type=click.Path(path_type=Path), help="Where to keep the cases (default: a temporary folder)."
-)
-def main(
-    nnabla_python: str, cases: int, seed: int, backend: str, only: str, examples: int, folder: Path | None
-) -> None:
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to keep the cases (default: a temporary folder).")
+def main(nnabla_python: str, cases: int, seed: int, backend: str, only: str, examples: int, folder: Path | None) -> None:
     """Compare nn_core with NNabla."""
     if backend:
         nn_core.set_default_context(get_extension_context(backend))

@@ -41,7 +41,7 @@ def run_all(python: str, folder: Path, package: str, stage: str, n_cases: int) -
 
 
 def outcome(folder: Path, number: int, writer: str, reader: str, case: dict, tolerance: float) -> str:
-    """"equal", or what happened to the file of `writer` in `reader`."""
+    """ "equal", or what happened to the file of `writer` in `reader`."""
     error = folder / f"{number}.{writer}.write.txt"
     if error.exists():
         return f"not written by {writer}: {error.read_text()}"

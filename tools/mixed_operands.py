@@ -1,6 +1,8 @@
-"""Mix Variables and NdArrays as operands of every public function: all compute at once, and give what Variables give.
+"""Mix Variables and NdArrays as operands of every public function.
 
     python -m tools.mixed_operands --count 20 --seed 0    # so many random shapes for each call
+
+All calls must compute at once, and give what Variables give.
 """
 
 import itertools

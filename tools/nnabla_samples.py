@@ -261,9 +261,7 @@ def _reduction(d: Draw) -> Sample:
 
 @row("norm")
 def _norm(d: Draw) -> Sample:
-    return Sample(
-        [d.distinct(*d.shape(3))], {"p": d.one_of(1.0, 2.0, 3.0), "axis": d.some_axes(3), "keepdims": d.flag()}
-    )
+    return Sample([d.distinct(*d.shape(3))], {"p": d.one_of(1.0, 2.0, 3.0), "axis": d.some_axes(3), "keepdims": d.flag()})
 
 
 @row("norm_normalization")

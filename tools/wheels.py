@@ -1,7 +1,9 @@
-"""Build each package twice, in folders of different names and lengths: the wheels must have the same bytes.
+"""Build each package twice, in folders of different names and lengths.
 
     python -m tools.wheels            # all packages
     python -m tools.wheels --fast . extensions/nn_ext_cpu    # C++ without optimization, which takes minutes
+
+The two wheels must have the same bytes.
 """
 
 import hashlib

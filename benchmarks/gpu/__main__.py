@@ -181,7 +181,7 @@ def page(title: str, facts: dict[str, str], results: Sequence[Result], context: 
     lines += [f"| {key} | {value} |" for key, value in facts.items()]
     lines += [f"| context | {context} |", f"| rounds | {rounds}, frameworks in turn |", ""]
     lines += ["Milliseconds a step: median of the rounds (smallest and largest). A round waits for the device at its ends."]
-    lines += ["`nn_core_together` is nn_core inside `nn.launch_together()`; `torch_compile` has mode=\"reduce-overhead\".", ""]
+    lines += ['`nn_core_together` is nn_core inside `nn.launch_together()`; `torch_compile` has mode="reduce-overhead".', ""]
     lines += ["| case | " + " | ".join([*names, "nn_core to torch", "nn_core to the best peer"]) + " |"]
     lines += ["|---|" + "---|" * (len(names) + 2)]
     for result in results:
@@ -209,9 +209,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     wanted = options.workloads or ([SMALL[0], *LARGE] if options.tiny else [*SMALL, *LARGE])
     precisions = options.precision or (["float32"] if options.tiny else PRECISIONS)
     return [
-        Case(workload, precision)
-        for workload in wanted
-        for precision in (precisions if workload in LARGE else precisions[:1])
+        Case(workload, precision) for workload in wanted for precision in (precisions if workload in LARGE else precisions[:1])
     ]
 
 

@@ -15,9 +15,7 @@ from nn_core.typing import Shape
 #: Names in the standard, where they differ from NumPy's.
 _STANDARD_NAMES: Final = {"cumsum": "cumulative_sum", "cumprod": "cumulative_prod"}
 #: Element-wise functions whose results are whole numbers or truth values for whole numbers.
-_KEEP_INTEGERS: Final = frozenset(
-    {"abs", "ceil", "floor", "isfinite", "isinf", "isnan", "round", "sign", "square", "trunc"}
-)
+_KEEP_INTEGERS: Final = frozenset({"abs", "ceil", "floor", "isfinite", "isinf", "isnan", "round", "sign", "square", "trunc"})
 _SUMS: Final = frozenset({"cumprod", "cumsum", "prod", "sum"})
 #: Constants, made by NumPy and brought over.
 _MADE_ON_HOST: Final = ("eye", "linspace")

@@ -10,9 +10,7 @@ from nn_core.variable import Variable
 
 _Number: TypeAlias = float | np.integer[Any] | np.floating[Any] | np.bool_
 _Array: TypeAlias = np.ndarray[Any, Any]
-_Place: TypeAlias = (
-    int | np.integer[Any] | slice | EllipsisType | Variable | NdArray | _Array | list[Any] | None
-)
+_Place: TypeAlias = int | np.integer[Any] | slice | EllipsisType | Variable | NdArray | _Array | list[Any] | None
 _Key: TypeAlias = _Place | tuple[_Place, ...]
 _Values: TypeAlias = _Number | _Array | Sequence[Any] | Variable | NdArray
 

@@ -338,9 +338,7 @@ def _operand(value: Any, shape: tuple[int, ...] | None) -> Any:
     if shape is None or value.shape == shape:
         return value
     if not _fits(value.shape, shape):
-        raise ShapeError(
-            f"assigned values must be broadcast to the shape {shape} that the index picks, got {value.shape}"
-        )
+        raise ShapeError(f"assigned values must be broadcast to the shape {shape} that the index picks, got {value.shape}")
     padded = (1,) * (len(shape) - value.ndim) + value.shape
     value = operator("reshape")(value, shape=padded) if padded != value.shape else value
     return operator("broadcast")(value, shape=shape)

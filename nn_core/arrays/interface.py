@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nn_core.arrays.ndarray import NdArray
     from nn_core.typing import Shape
 
+
 class ArrayInterface:
     """The NumPy-like interface that Variables and NdArrays share."""
 

@@ -456,9 +456,7 @@ def added_state(value: Any, base: type) -> Any:
     return (attributes, slots) if slots else attributes
 
 
-def _restored(
-    cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tuple[slice, ...] | None, base: Shape
-) -> NdArray:
+def _restored(cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tuple[slice, ...] | None, base: Shape) -> NdArray:
     array = _new(cls)
     array._shape, array.synced, array._window, array._base = shape, synced, window, base
     return array

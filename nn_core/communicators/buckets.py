@@ -40,8 +40,7 @@ class _Bucket:
         self.flat = space.empty((end,), dtype)
         self.flat[...] = 0  # the gaps are sent too
         self.parts = [
-            self.flat[start : start + grad.size].reshape(grad.shape)
-            for start, grad in zip(starts, self.grads, strict=True)
+            self.flat[start : start + grad.size].reshape(grad.shape) for start, grad in zip(starts, self.grads, strict=True)
         ]
         for grad, part in zip(self.grads, self.parts, strict=True):
             grad.synced.hold((space, dtype), part)
@@ -66,7 +65,6 @@ class _Bucket:
             values = grad.write(self.space, self.dtype)
             if values is not part:
                 values[...] = part
-
 
     def is_whole(self) -> bool:
         """Whether the gradients that were written have their values in the flat array."""
@@ -265,9 +263,7 @@ def _next(flags: Iterator[bool], bucket: _Bucket) -> list[bool]:
     return [next(flags) for _ in bucket.grads]
 
 
-def _groups(
-    variables: Sequence[Variable], itemsize: int, first_mb: float, bucket_mb: float
-) -> Iterator[list[Variable]]:
+def _groups(variables: Sequence[Variable], itemsize: int, first_mb: float, bucket_mb: float) -> Iterator[list[Variable]]:
     """The variables in groups of a limited size; the first one is small."""
     group: list[Variable] = []
     n_bytes, limit = 0, first_mb * _MB

@@ -162,9 +162,7 @@ def _bytes(array: Array) -> Array:
     return np.asarray(array.reshape(-1).view(np.uint8))
 
 
-def _sliced(
-    parts: Sequence[Array], n_parts: int, n_slices: int, length: int, dtype: "np.dtype[np.generic]"
-) -> Array:
+def _sliced(parts: Sequence[Array], n_parts: int, n_slices: int, length: int, dtype: "np.dtype[np.generic]") -> Array:
     """The parts as an array (n_slices, n_parts, length), of which slice r goes to rank r."""
     n_elements = parts[0].size
     if n_parts == 1 and n_slices * length == n_elements and parts[0].dtype == dtype:

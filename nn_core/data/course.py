@@ -116,9 +116,7 @@ class Course:
         """
         position = int(state["position"])
         if not 0 <= position <= self.source.size:
-            raise ArgumentError(
-                f"DataIterator.set_state: position must be one of {self.source.size} samples, got {position}"
-            )
+            raise ArgumentError(f"DataIterator.set_state: position must be one of {self.source.size} samples, got {position}")
         kinds = [get_generator_state(watch.rng)["bit_generator"] for watch in self._watches]
         for name in ("start", "now"):
             given = [generator["bit_generator"] for generator in state[name]]

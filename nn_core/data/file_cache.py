@@ -116,9 +116,7 @@ class CacheDataSource(OrderedDataSource):
         """
         path = Path(filename)
         if path.name in self._names or (path.name != str(path) and path.parent.resolve() != self._folder.resolve()):
-            raise ArgumentError(
-                f"initialize_cache_files: filename must be another file of {self._folder}, got {filename}"
-            )
+            raise ArgumentError(f"initialize_cache_files: filename must be another file of {self._folder}, got {filename}")
         with reading(self._folder / path.name):
             content = (self._folder / path.name).read_bytes()
             counts = {len(array) for array in self._format.unpack(content, self._variables, False)}
@@ -179,9 +177,7 @@ class CacheDataSource(OrderedDataSource):
             self._tried.add(number)
             for variable, array in zip(self._variables, arrays, strict=True):
                 if array.shape[:1] != (self._counts[number],):
-                    raise FileFormatError(
-                        f"there must be {self._counts[number]} samples of {variable}, got {array.shape[:1]}"
-                    )
+                    raise FileFormatError(f"there must be {self._counts[number]} samples of {variable}, got {array.shape[:1]}")
         return [self._normalized(array) for array in arrays]
 
     def _normalized(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -419,9 +415,7 @@ def _require_ranges(index: Path, folder: Path, names: Sequence[str], counts: Seq
         if match is None:  # names of another writer
             return
         if (int(match["start"]), int(match["end"])) != (position, position + count - 1):
-            raise FileFormatError(
-                f"{index}: {name} must hold samples {position} to {position + count - 1}, got another name"
-            )
+            raise FileFormatError(f"{index}: {name} must hold samples {position} to {position + count - 1}, got another name")
         position += count
     prefixes = {match["prefix"] for match in ranges if match is not None}
     for path in folder.iterdir():

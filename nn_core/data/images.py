@@ -221,9 +221,7 @@ def write_image(
     MANAGER.get().write(path, np.ascontiguousarray(image))
 
 
-def resize_image(
-    img: Image, size: tuple[int, int], interpolate: str = "bilinear", channel_first: bool = False
-) -> Image:
+def resize_image(img: Image, size: tuple[int, int], interpolate: str = "bilinear", channel_first: bool = False) -> Image:
     """An image in another size.
 
     Args:

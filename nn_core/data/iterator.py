@@ -346,8 +346,7 @@ def _slice_ends(
     if num_of_slices is not None and slice_pos is not None:
         if not 0 <= slice_pos < num_of_slices <= size:
             raise ArgumentError(
-                f"slice: slice_pos must be one of num_of_slices parts of {size} samples, "
-                f"got {slice_pos} of {num_of_slices}"
+                f"slice: slice_pos must be one of num_of_slices parts of {size} samples, got {slice_pos} of {num_of_slices}"
             )
         length = size // num_of_slices if drop_last else -(-size // num_of_slices)
         start = min(slice_pos * length, size - length)

@@ -60,9 +60,7 @@ def data_iterator(
         data_source = DataSourceWithFileCache(data_source, cache_dir, shuffle=shuffle, rng=rng)
     if with_memory_cache:
         data_source = DataSourceWithMemoryCache(data_source, shuffle, rng)
-    return DataIterator(
-        data_source, batch_size, rng, use_thread, epoch_begin_callbacks, epoch_end_callbacks, stop_exhausted
-    )
+    return DataIterator(data_source, batch_size, rng, use_thread, epoch_begin_callbacks, epoch_end_callbacks, stop_exhausted)
 
 
 @door

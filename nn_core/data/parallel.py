@@ -48,9 +48,7 @@ class ParallelReader:
         n_ahead: Number of batches that are read at the same time.
     """
 
-    def __init__(
-        self, source: DataSource, batch_size: int, stop_exhausted: bool, make_pool: MakePool, n_ahead: int
-    ) -> None:
+    def __init__(self, source: DataSource, batch_size: int, stop_exhausted: bool, make_pool: MakePool, n_ahead: int) -> None:
         self.course = Course(source)
         self._source = source
         self._batch_size = batch_size

@@ -42,9 +42,7 @@ class FileReader:
             ImportError: when an object of S3 is asked for and boto3 is not installed.
         """
         if self._scheme in _WEB:
-            with urlopen(
-                self._uri if filename is None else urljoin(self._uri, filename), timeout=_TIMEOUT_S
-            ) as response:
+            with urlopen(self._uri if filename is None else urljoin(self._uri, filename), timeout=_TIMEOUT_S) as response:
                 file: IO[bytes] = io.BytesIO(response.read())
         elif self._scheme == "s3":
             file = io.BytesIO(self.read_s3_object(self._key if filename is None else f"{self._s3_folder()}{filename}"))
@@ -93,9 +91,7 @@ class FileReader:
         try:
             return import_module("boto3").resource("s3")
         except ImportError as error:
-            raise ImportError(
-                f"{self._uri}: boto3 must be installed, got: {error}\n  hint: pip install boto3"
-            ) from error
+            raise ImportError(f"{self._uri}: boto3 must be installed, got: {error}\n  hint: pip install boto3") from error
 
 
 class ResourceFileReader:

@@ -49,9 +49,7 @@ class Reader:
         collation: How samples become a batch.
     """
 
-    def __init__(
-        self, source: DataSource, batch_size: int, stop_exhausted: bool, collation: Collation = PLAIN
-    ) -> None:
+    def __init__(self, source: DataSource, batch_size: int, stop_exhausted: bool, collation: Collation = PLAIN) -> None:
         self.course = Course(source)
         self._source = source
         self._batch_size = batch_size
@@ -143,9 +141,7 @@ class Prefetcher:
             self._thread.join()
 
 
-def _serve(
-    read: Callable[[Mark], Produced], requests: "SimpleQueue[tuple[Mark, Future[Produced]] | None]"
-) -> None:
+def _serve(read: Callable[[Mark], Produced], requests: "SimpleQueue[tuple[Mark, Future[Produced]] | None]") -> None:
     while (request := requests.get()) is not None:
         mark, future = request
         try:

@@ -456,9 +456,7 @@ class ZippedDataSource(OrderedDataSource):
     """
 
     @door
-    def __init__(
-        self, data_source_list: Sequence[DataSource], shuffle: bool = False, rng: Rng | None = None
-    ) -> None:
+    def __init__(self, data_source_list: Sequence[DataSource], shuffle: bool = False, rng: Rng | None = None) -> None:
         sizes = [source.size for source in data_source_list]
         if len(set(sizes)) != 1:
             raise ArgumentError(f"ZippedDataSource: the sources must have one size, got {sizes}")

@@ -231,9 +231,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     return value
 
 
-def _column(
-    source: DataSource, number: int, values: Sequence[Any], padding: Padding | None
-) -> list[np.ndarray[Any, Any]]:
+def _column(source: DataSource, number: int, values: Sequence[Any], padding: Padding | None) -> list[np.ndarray[Any, Any]]:
     arrays = [np.asarray(value) for value in values]
     shapes = {array.shape for array in arrays}
     if len(shapes) == 1:

@@ -165,9 +165,7 @@ def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
     seconds = 3 * settings().plugin_timeout + _START_S
     command = python_command(_EXAMINATION, name, str(report), paths=paths)
     try:
-        result = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
-        )
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return f"importing, probing and loading must end within {seconds:g} s, got no end"
     if result.returncode < 0:

@@ -191,9 +191,7 @@ def _as_its_table_knows(kernel: Kernel, spec: FunctionSpec, backend: str, plugin
     return narrowed_kernel(kernel, spec, plugins.known_operators(owner, spec.name))
 
 
-def _reference_candidates(
-    name: str, available: list[tuple[str, str, Backend]], plugins: Plugins
-) -> Iterator[Candidate]:
+def _reference_candidates(name: str, available: list[tuple[str, str, Backend]], plugins: Plugins) -> Iterator[Candidate]:
     if not available:
         return
     reference = plugins.backend(REFERENCE)

@@ -44,9 +44,7 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         hint = "other formats come from plugins; install the package that wrote the file"
         if chosen in _PACKAGES:
             hint = f"pip install {_PACKAGES[chosen]}"
-        raise ArgumentError(
-            f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n  hint: {hint}"
-        )
+        raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n  hint: {hint}")
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
     return chosen

@@ -209,9 +209,7 @@ def _read(store: Any, file_bytes: int, contents: bytes | None, is_verified: bool
     return _checked(found, store.attrs, is_verified)
 
 
-def _checked(
-    found: Mapping[str, Found], root: Mapping[str, Any], is_verified: bool, *, is_own: bool = False
-) -> Entries:
+def _checked(found: Mapping[str, Found], root: Mapping[str, Any], is_verified: bool, *, is_own: bool = False) -> Entries:
     """The entries of a file, compared with the checksums that ours have; `root` has the attributes of the root group."""
     entries = {name: _entry(name, *parts, is_own=is_own) for name, parts in found.items()}
     checksums = {name: str(own[_CHECKSUM]) for name, (_, own, _) in found.items() if _CHECKSUM in own}
@@ -281,9 +279,7 @@ def _is_stored_plainly(dataset: Any) -> bool:
     return bool(dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype, logical=True)))
 
 
-def _entry(
-    name: str, values: Array, own: Mapping[str, Any], group: Mapping[str, Any], *, is_own: bool = False
-) -> Entry:
+def _entry(name: str, values: Array, own: Mapping[str, Any], group: Mapping[str, Any], *, is_own: bool = False) -> Entry:
     return Entry(values, _attributes(name, own), _attributes(name, group), is_own)
 
 

@@ -35,9 +35,7 @@ from nn_core.typing import Shape
 from nn_core.variable import Variable
 
 
-def apply(
-    spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], outputs: Sequence[Any] | None = None
-) -> Any:
+def apply(spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], outputs: Sequence[Any] | None = None) -> Any:
     """Apply a function: on Variables a new part of the graph, on NdArrays the result at once.
 
     Args:

@@ -196,9 +196,7 @@ def _fitting_template(structure: replay.Structure, completions: Completions | No
     return None
 
 
-def backward_plan(
-    root: Value, own_start: bool, clear_buffer: bool, completions: Completions | None = None
-) -> BackwardPlan:
+def backward_plan(root: Value, own_start: bool, clear_buffer: bool, completions: Completions | None = None) -> BackwardPlan:
     """The plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
     plans = plans_of(root)
     for overwrite in (True, False):

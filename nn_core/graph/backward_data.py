@@ -321,9 +321,7 @@ class GradientSums:
     def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
         grad = target.storage.grad
         if grad.shape != target.storage.data.shape:
-            raise ShapeError(
-                f"backward: grad must have the shape of data, got {grad.shape} for {target.storage.data.shape}"
-            )
+            raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {target.storage.data.shape}")
         synced = target.grad = grad.synced
         self._plan.storages.append((target.storage, target.storage.data, grad))
         buffer = self.leaf_grads.get(synced)
@@ -376,9 +374,7 @@ class GradientSums:
             gradients[place] = total
         return adder, [(target, part) for target, part in additions if part not in parts]
 
-    def _totals(
-        self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[Target, Buffer]]
-    ) -> dict[int, Buffer]:
+    def _totals(self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[Target, Buffer]]) -> dict[int, Buffer]:
         """The totals to which a kernel may add in place of writing gradients, by the places of these."""
         totals: dict[int, Buffer] = {}
         for target, part in additions:

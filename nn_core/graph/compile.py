@@ -27,9 +27,7 @@ class Operation:
 
     __slots__ = ("backend", "buffers", "node", "runner")
 
-    def __init__(
-        self, node: Node | None, runner: Runner, buffers: Sequence[Buffer | None], backend: Backend | None
-    ) -> None:
+    def __init__(self, node: Node | None, runner: Runner, buffers: Sequence[Buffer | None], backend: Backend | None) -> None:
         self.node = node
         self.runner = runner
         self.buffers = buffers
@@ -337,13 +335,7 @@ def data_read(
 
 def held_by_sinks(order: Iterable[Node]) -> set[SyncedArray]:
     """Arrays of the ends of a graph that a sink holds together: they are results too."""
-    return {
-        value.storage.data.synced
-        for node in order
-        if node.spec.has("sink")
-        for value in node.inputs
-        if value is not None
-    }
+    return {value.storage.data.synced for node in order if node.spec.has("sink") for value in node.inputs if value is not None}
 
 
 def require_alive(node: Node, synced: SyncedArray) -> None:

@@ -306,9 +306,7 @@ def _computed(
 
 def _results(part: Part, keys: Sequence[Key | None]) -> Sequence[Array | None]:
     if isinstance(part, Node):
-        return [
-            None if key is None else fetch(storage.data, key) for storage, key in zip(part.storages, keys, strict=True)
-        ]
+        return [None if key is None else fetch(storage.data, key) for storage, key in zip(part.storages, keys, strict=True)]
     return [None if key is None else value_of(part, key) for key in keys]
 
 

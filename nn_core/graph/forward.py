@@ -223,9 +223,7 @@ def emit_forward(
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
 
 
-def _read_inputs(
-    builder: Builder, node: Node, kernel: PreparedKernel, as_stored: bool, again: bool
-) -> list[Buffer | None]:
+def _read_inputs(builder: Builder, node: Node, kernel: PreparedKernel, as_stored: bool, again: bool) -> list[Buffer | None]:
     """Return buffers with the inputs of `node`: in their present layout with `as_stored`, else in C order."""
     inputs: list[Buffer | None] = []
     for value, key, updated in zip(node.inputs, kernel.input_keys, kernel.updated, strict=True):
@@ -240,9 +238,7 @@ def _read_inputs(
     return inputs
 
 
-def _output_buffers(
-    node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], as_stored: bool
-) -> list[Buffer]:
+def _output_buffers(node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], as_stored: bool) -> list[Buffer]:
     """Return buffers for the outputs of `node`; images get the layout of its inputs unless a reader needs C order."""
     for position, shape in kernel.private:
         adopt_shape(node.storages[position].data, shape)

@@ -195,9 +195,7 @@ def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
     else:
         values = list(grad_outputs)
     if len(values) != len(outputs):
-        raise ArgumentError(
-            f"grad: grad_outputs must have one value for each of {len(outputs)} outputs, got {len(values)}"
-        )
+        raise ArgumentError(f"grad: grad_outputs must have one value for each of {len(outputs)} outputs, got {len(values)}")
     starts: list[Variable] = []
     for output, value in zip(outputs, values, strict=True):
         if isinstance(value, Variable):
@@ -296,9 +294,7 @@ def _results(
 ) -> list[Variable]:
     flags = list(persistent_outputs) or [True] * len(inputs)
     if len(flags) != len(inputs):
-        raise ArgumentError(
-            f"grad: persistent_outputs must have one flag for each of {len(inputs)} inputs, got {len(flags)}"
-        )
+        raise ArgumentError(f"grad: persistent_outputs must have one flag for each of {len(inputs)} inputs, got {len(flags)}")
     results: list[Variable] = []
     for variable, found, persistent in zip(inputs, totals, flags, strict=True):
         total = found

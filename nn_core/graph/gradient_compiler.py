@@ -238,9 +238,7 @@ class GradientCompiler:
         """Return the buffers that receive the gradients of the inputs, and the sums to compute afterwards."""
         gradients: list[Buffer | None] = []
         additions: list[tuple[Target, Buffer]] = []
-        for value, dtype, want, flag in zip(
-            node.inputs, kernel.input_dtypes, wanted, flags[: len(node.inputs)], strict=True
-        ):
+        for value, dtype, want, flag in zip(node.inputs, kernel.input_dtypes, wanted, flags[: len(node.inputs)], strict=True):
             if value is None or not want or dtype is None:
                 gradients.append(None)
                 continue

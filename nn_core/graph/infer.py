@@ -19,9 +19,7 @@ from nn_core.typing import Shape
 MAX_SIZE = 2**48
 
 
-def infer(
-    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
-) -> tuple[Shape | None, ...]:
+def infer(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
     """Shapes of all outputs, aux outputs included, from the shapes of the inputs; None: the settings leave it out."""
     try:
         found = _by_rule(spec, args, shapes)
@@ -38,9 +36,7 @@ def _as_ours(error: NNCoreError) -> Callable[[str], NNCoreError]:
     return next(kind for kind in type(error).__mro__ if kind.__module__ == NNCoreError.__module__)
 
 
-def _by_rule(
-    spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]
-) -> tuple[Shape | None, ...]:
+def _by_rule(spec: FunctionSpec, args: Mapping[str, ArgValue], shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
     if spec.shape.startswith("same_as "):
         # the two most common rules are written in the specification
         names = [entry.name for entry in spec.inputs]

@@ -26,9 +26,7 @@ _KNOWN: Final = KnownOperators("0.1")
 _DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinearity": "identity"}
 
 
-def fused(
-    roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]
-) -> tuple[list[Node], list[SyncedArray]]:
+def fused(roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]) -> tuple[list[Node], list[SyncedArray]]:
     """The functions to run instead of `order`, and the arrays that are not computed any more.
 
     Args:

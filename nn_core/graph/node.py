@@ -462,9 +462,7 @@ def require_no_circle(function: str, inputs: Iterable[Value | None], storages: I
             )
 
 
-def forward_order(
-    roots: Iterable[Value], done: set[Node] | None = None, fitted: int | None = None
-) -> list[Node]:
+def forward_order(roots: Iterable[Value], done: set[Node] | None = None, fitted: int | None = None) -> list[Node]:
     """All nodes that `roots` depend on, each after the nodes that compute its inputs.
 
     Those in `done` are left out, and those whose shapes are right for the version `fitted`, each with all before it.

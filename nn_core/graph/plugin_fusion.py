@@ -40,9 +40,7 @@ class Rewriting:
 
     def __init__(self, order: Sequence[Node]) -> None:
         self._place = {node: place for place, node in enumerate(order)}
-        self._written = [
-            (place, value.storage.data.synced) for place, node in enumerate(order) for value in node.rewritten()
-        ]
+        self._written = [(place, value.storage.data.synced) for place, node in enumerate(order) for value in node.rewritten()]
 
     def separates(self, chain: Sequence[Node]) -> bool:
         """Whether a function between those of `chain` rewrites what they read.

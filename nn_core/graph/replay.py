@@ -68,9 +68,7 @@ class Structure:
 
     __slots__ = ("all_lazy", "inputs", "key", "order")
 
-    def __init__(
-        self, order: Sequence[Part], inputs: list[SyncedArray], key: tuple[Any, ...], all_lazy: bool = False
-    ) -> None:
+    def __init__(self, order: Sequence[Part], inputs: list[SyncedArray], key: tuple[Any, ...], all_lazy: bool = False) -> None:
         self.order = order
         self.inputs = inputs
         self.key = key
@@ -131,9 +129,7 @@ class Structure:
 class Template:
     """A compiled backward pass, free of the graph that it was compiled for."""
 
-    def __init__(
-        self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], structure: Structure
-    ) -> None:
+    def __init__(self, plan: BackwardPlan, pieces: list[_Piece], spaces: Sequence[Space], structure: Structure) -> None:
         self.plan = plan
         self._parameters = [leaf.storage for leaf in _parameters_of(structure)]  # alive, because the key has their addresses
         self._spaces = spaces

@@ -82,9 +82,7 @@ def order_for_reader(roots: Sequence[Value]) -> list[Node]:
     return forward_order(roots)
 
 
-def _fitted(
-    roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[Value]], object] | None
-) -> list[Node]:
+def _fitted(roots: Sequence[Value], order: list[Node], compute: Callable[[Sequence[Value]], object] | None) -> list[Node]:
     """Infer the shapes of functions and of the parts of a graph that are built for shapes; returns the functions in order."""
     derivations = [node.derivation for node in with_sources(order) if node.derivation is not None]
     done: set[Node] = set()
@@ -235,9 +233,7 @@ def _python_setup(node: Node, shapes: tuple[Shape | None, ...]) -> Setup:
     return Setup(shapes, tuple([output.plain_shape for output in outputs]))
 
 
-def _set_up_by_values(
-    node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Value]], object]
-) -> None:
+def _set_up_by_values(node: Node, shapes: tuple[Shape | None, ...], compute: Callable[[Sequence[Value]], object]) -> None:
     """Run a function whose output shapes are known only afterwards, after what it depends on."""
     _carry_out([_Change(node, _resolved_again(node, shapes, present_shape), False)])
     compute([value for value in node.inputs if value is not None and not value.is_leaf])

@@ -104,9 +104,7 @@ class Outlook:
         survivors: Arrays that are seen after the pass.
     """
 
-    def __init__(
-        self, functions: Sequence[Node], pinned: Collection[SyncedArray], survivors: Collection[SyncedArray]
-    ) -> None:
+    def __init__(self, functions: Sequence[Node], pinned: Collection[SyncedArray], survivors: Collection[SyncedArray]) -> None:
         self._readers: dict[SyncedArray, list[Node]] = {}
         made = Counter(storage.data.synced for node in functions if not is_view(node) for storage in node.storages)
         self._alone = {*survivors, *(synced for synced, number in made.items() if number > 1)}

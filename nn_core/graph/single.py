@@ -249,9 +249,7 @@ def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -
     return compute(call, node.context, arrays, {}, last_key(node, "backward"))[n_visible:]
 
 
-def gradient_reads(
-    node: Node, position: int, input_position: int | None = None, output_position: int | None = None
-) -> bool:
+def gradient_reads(node: Node, position: int, input_position: int | None = None, output_position: int | None = None) -> bool:
     """Whether the gradient of one input depends on the data of an input or output, as the gradient rule has it."""
     if not node.spec.differentiable:
         return False

@@ -168,9 +168,7 @@ def traced(
             listener(call)
 
 
-def run_entry(
-    runner: Runner, arrays: Sequence[Array | None], node: _Node | None, backend: Backend | None, part: str
-) -> None:
+def run_entry(runner: Runner, arrays: Sequence[Array | None], node: _Node | None, backend: Backend | None, part: str) -> None:
     """Run a piece of a pass, and tell those who listen; what is no function, such as a copy, is not told of."""
     if LISTENERS and node is not None:
         traced(runner, arrays, node.spec, node.args, backend, part=part)

@@ -373,6 +373,4 @@ def _dropped(x: Operand, dropout: float) -> Operand:
 def _require_features(function: str, embed_dim: int, **sequences: Any) -> None:
     for name, sequence in sequences.items():
         if sequence.ndim != 3 or sequence.shape[2] != embed_dim:
-            raise ArgumentError(
-                f"{function}: {name} must have the shape (length, batch, {embed_dim}), got {sequence.shape}"
-            )
+            raise ArgumentError(f"{function}: {name} must have the shape (length, batch, {embed_dim}), got {sequence.shape}")

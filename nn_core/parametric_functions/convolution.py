@@ -103,9 +103,7 @@ def deconvolution(
     return F.deconvolution(inp, w, b, base_axis, pad, stride, dilation, group, channel_last, output_padding)
 
 
-@layer(
-    "deformable_conv", [("W", "Weight.", "(K, C / group, *kernel)", True), ("b", "Bias.", "(K)", True)]
-)
+@layer("deformable_conv", [("W", "Weight.", "(K, C / group, *kernel)", True), ("b", "Bias.", "(K)", True)])
 def deformable_convolution(
     inp: Operand,
     outmaps: int,
@@ -161,9 +159,7 @@ def deformable_convolution(
     )
 
 
-@layer(
-    "depthwise_conv", [("W", "Weight.", "(C * multiplier, *kernel)", True), ("b", "Bias.", "(C * multiplier)", True)]
-)
+@layer("depthwise_conv", [("W", "Weight.", "(C * multiplier, *kernel)", True), ("b", "Bias.", "(C * multiplier)", True)])
 def depthwise_convolution(
     inp: Operand,
     kernel: int | Sequence[int],
@@ -205,9 +201,7 @@ def depthwise_convolution(
     return F.depthwise_convolution(inp, w, b, base_axis, pad, stride, dilation, multiplier)
 
 
-@layer(
-    "depthwise_deconv", [("W", "Weight.", "(C, *kernel)", True), ("b", "Bias.", "(C / divisor)", True)]
-)
+@layer("depthwise_deconv", [("W", "Weight.", "(C, *kernel)", True), ("b", "Bias.", "(C / divisor)", True)])
 def depthwise_deconvolution(
     inp: Operand,
     kernel: int | Sequence[int],

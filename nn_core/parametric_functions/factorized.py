@@ -115,9 +115,7 @@ def svd_convolution(
         u, v = _low_rank(uv.reshape(outmaps, channels, size).transpose(1, 2, 0), r)
         u_init = u.transpose(0, 2, 1).reshape(u_shape)
         v_init = v.reshape(channels * r, outmaps).T.reshape(v_shape)
-    y = F.depthwise_convolution(
-        inp, trained("U", u_shape, u_init, fix_parameters), None, base_axis, pad, stride, dilation, r
-    )
+    y = F.depthwise_convolution(inp, trained("U", u_shape, u_init, fix_parameters), None, base_axis, pad, stride, dilation, r)
     v_parameter = trained("V", v_shape, v_init, fix_parameters)
     return F.convolution(y, v_parameter, bias((outmaps,), b_init, fix_parameters, with_bias), base_axis)
 

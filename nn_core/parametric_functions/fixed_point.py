@@ -136,6 +136,4 @@ def fixed_point_quantized_convolution(
 
 
 def _fixed_point(sign: bool, n: int, delta: float, ste_fine_grained: bool) -> Quantizer:
-    return lambda x, outputs: F.fixed_point_quantize(
-        x, sign, n, delta, ste_fine_grained=ste_fine_grained, outputs=outputs
-    )
+    return lambda x, outputs: F.fixed_point_quantize(x, sign, n, delta, ste_fine_grained=ste_fine_grained, outputs=outputs)

@@ -21,9 +21,7 @@ ZEROS: Final = ConstantInitializer(0)
 ONES: Final = ConstantInitializer(1)
 
 
-def glorot(
-    inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None
-) -> Callable[[Shape], FloatArray]:
+def glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None) -> Callable[[Shape], FloatArray]:
     """The usual initializer of weights; works out its limits when it is called, as most weights are there already."""
     return partial(_glorot, inmaps, outmaps, kernel, rng)
 

@@ -73,9 +73,7 @@ def min_max_quantize(
     wanted = is_trained and not fix_parameters
     low = get_parameter_or_create("qr_min", shape, low_init, is_trained, wanted)
     high = get_parameter_or_create("qr_max", shape, high_init, is_trained, wanted)
-    return F.min_max_quantize(
-        x, low, high, lowest, highest, decay, x_min_max, ema, ste_fine_grained, eps, outputs=outputs
-    )
+    return F.min_max_quantize(x, low, high, lowest, highest, decay, x_min_max, ema, ste_fine_grained, eps, outputs=outputs)
 
 
 @layer("min_max_quantized_affine", QUANTIZED)
@@ -248,8 +246,7 @@ def _range(
     fix_parameters: bool,
 ) -> Quantizer:
     low, high = (
-        ConstantInitializer(default) if init is None else init
-        for init, default in zip(ends, (-limit, limit), strict=True)
+        ConstantInitializer(default) if init is None else init for init, default in zip(ends, (-limit, limit), strict=True)
     )
     return lambda x, outputs: min_max_quantize(
         x,

@@ -245,9 +245,7 @@ def sync_batch_normalization(
     beta, gamma = _shift_and_scale(shape, fix_parameters, param_init, no_scale, no_bias, ("mean", "var"))
     mean, var = _moving(shape, param_init)
     return _results(
-        F.sync_batch_normalization(
-            inp, beta, gamma, mean, var, comm, group, axes, decay_rate, eps, batch_stat, output_stat
-        )
+        F.sync_batch_normalization(inp, beta, gamma, mean, var, comm, group, axes, decay_rate, eps, batch_stat, output_stat)
     )
 
 

@@ -143,6 +143,4 @@ def pow2_quantized_convolution(
 
 
 def _power_of_two(sign: bool, with_zero: bool, n: int, m: int, ste_fine_grained: bool) -> Quantizer:
-    return lambda x, outputs: F.pow2_quantize(
-        x, sign, with_zero, n, m, ste_fine_grained=ste_fine_grained, outputs=outputs
-    )
+    return lambda x, outputs: F.pow2_quantize(x, sign, with_zero, n, m, ste_fine_grained=ste_fine_grained, outputs=outputs)

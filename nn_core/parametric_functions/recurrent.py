@@ -166,9 +166,7 @@ def lstm(
     return y, h_n, c_n
 
 
-@layer(
-    "lstm", [("affine/W", "Weight.", "(I + H, 4, H)", True), ("affine/b", "Bias.", "(4, H)", True)]
-)
+@layer("lstm", [("affine/W", "Weight.", "(I + H, 4, H)", True), ("affine/b", "Bias.", "(4, H)", True)])
 def lstm_cell(
     x: Operand,
     h: Operand,

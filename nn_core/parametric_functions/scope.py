@@ -96,9 +96,7 @@ def root_parameter_scope() -> Scope:
 
 
 @door
-def get_parameters(
-    params: dict[str, Variable] | None = None, path: str = "", grad_only: bool = True
-) -> dict[str, Variable]:
+def get_parameters(params: dict[str, Variable] | None = None, path: str = "", grad_only: bool = True) -> dict[str, Variable]:
     """The parameters of the current scope and of those inside it, in the order in which they were made.
 
     Args:
@@ -277,9 +275,7 @@ def _path_between(outer: Scope, inner: Scope) -> str | None:
     return None
 
 
-def _found_or_created(
-    name: str, shape: Sequence[int] | None, initializer: Initializer | None, need_grad: bool
-) -> Variable:
+def _found_or_created(name: str, shape: Sequence[int] | None, initializer: Initializer | None, need_grad: bool) -> Variable:
     path, _, last = name.rpartition("/")
     if not last:
         raise ArgumentError(f"get_parameter_or_create: a parameter must have a name, got {name!r}")

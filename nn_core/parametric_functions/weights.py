@@ -42,9 +42,7 @@ def weight_normalization(
     return F.weight_normalization(w, trained("g", (shape_for_parameters(w)[axis],), g_init, fix_parameters), axis, eps)
 
 
-@layer(
-    "spectral-norm", [("u", "Estimate of the first left singular vector.", "(length of w along `dim`)", False)]
-)
+@layer("spectral-norm", [("u", "Estimate of the first left singular vector.", "(length of w along `dim`)", False)])
 def spectral_norm(
     w: Operand,
     dim: int = 0,

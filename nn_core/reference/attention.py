@@ -35,9 +35,7 @@ def dropout_attention(
     return xp.matmul(weights * factors, widen(xp, v)), key.astype(xp.int64), log_sum
 
 
-def _weighed(
-    xp: Namespace, q: Array, k: Array, mask: Array | None, is_causal: bool, scale: float
-) -> tuple[Array, Array]:
+def _weighed(xp: Namespace, q: Array, k: Array, mask: Array | None, is_causal: bool, scale: float) -> tuple[Array, Array]:
     """The weights of the keys for each query, and the logarithms of their denominators."""
     q, k = widen(xp, q), widen(xp, k)
     scores = xp.matmul(q, xp.moveaxis(k, -1, -2)) * scale

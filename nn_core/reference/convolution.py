@@ -141,9 +141,7 @@ def fused_convolution(
     return _NONLINEARITIES[nonlinearity](xp, y if z is None else y + z, *nonlinearity_args), *statistics
 
 
-def _bordered(
-    xp: Namespace, x: Array, pad: Sequence[int], first_axis: int, pad_mode: str, constant_value: float
-) -> Array:
+def _bordered(xp: Namespace, x: Array, pad: Sequence[int], first_axis: int, pad_mode: str, constant_value: float) -> Array:
     """`x` with a border on the axes from `first_axis` on: a constant, the mirror image, or the edge repeated."""
     if pad_mode == "constant":
         widths = [0] * first_axis + list(pad) + [0] * (x.ndim - first_axis - len(pad))

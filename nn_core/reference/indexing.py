@@ -103,9 +103,7 @@ def bool_scatter(
     chosen = mask != 0
     count = int(xp.sum(chosen))
     if count != input.shape[0]:
-        raise ShapeError(
-            f"bool_scatter: input must have an entry for each non-zero of mask, got {input.shape[0]} and {count}"
-        )
+        raise ShapeError(f"bool_scatter: input must have an entry for each non-zero of mask, got {input.shape[0]} and {count}")
     y = xp.zeros((*mask.shape, *input.shape[1:]), dtype=input.dtype) if output is None else output.copy()
     y[chosen] = input
     return y, None if output is None else y
@@ -164,9 +162,7 @@ def unique(
 ) -> tuple[Array, ...]:
     along = 0 if flatten or axis is None else axis
     entries = x.reshape(-1) if flatten or axis is None else x
-    y, first, inverse, counts = xp.unique(
-        entries, return_index=True, return_inverse=True, return_counts=True, axis=along
-    )
+    y, first, inverse, counts = xp.unique(entries, return_index=True, return_inverse=True, return_counts=True, axis=along)
     inverse = inverse.reshape(-1)
     if not sorted:
         order = xp.argsort(first)

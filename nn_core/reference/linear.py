@@ -42,9 +42,7 @@ def batch_inv(xp: Namespace, x: Array) -> Array:
     try:
         return xp.linalg.inv(widen(xp, x))
     except ValueError as cause:  # LinAlgError is one
-        raise ArgumentError(
-            f"batch_inv: x must hold invertible matrices, got a singular one in shape {x.shape}"
-        ) from cause
+        raise ArgumentError(f"batch_inv: x must hold invertible matrices, got a singular one in shape {x.shape}") from cause
 
 
 @kernel("BatchLogdet")
@@ -60,9 +58,7 @@ def batch_cholesky(xp: Namespace, x: Array, *, upper: bool) -> Array:
     try:
         lower = xp.linalg.cholesky((x + _transposed(xp, x)) / 2)
     except ValueError as cause:  # LinAlgError is one
-        raise ArgumentError(
-            f"batch_cholesky: x must be positive definite, got another matrix in shape {x.shape}"
-        ) from cause
+        raise ArgumentError(f"batch_cholesky: x must be positive definite, got another matrix in shape {x.shape}") from cause
     return _transposed(xp, lower) if upper else lower
 
 

@@ -62,9 +62,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         try:
             import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # optional
         except ImportError as error:
-            raise DTypeError(
-                "bfloat16: ml_dtypes must be installed, got none\n  hint: pip install ml-dtypes"
-            ) from error
+            raise DTypeError("bfloat16: ml_dtypes must be installed, got none\n  hint: pip install ml-dtypes") from error
         name = ml_dtypes.bfloat16
     return np.dtype(name)
 

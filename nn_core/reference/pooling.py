@@ -219,9 +219,7 @@ def _shares(xp: Namespace, low: Array, high: Array, n_bins: int, length: int, sa
     Pixels are half a step off the box coordinates. A sample up to one pixel outside reads the edge, beyond that zero.
     """
     width = (high - low) / n_bins
-    n_samples = (
-        xp.maximum(xp.ceil(width), 0) if sampling_ratio < 1 else xp.full(low.shape, sampling_ratio, dtype=low.dtype)
-    )
+    n_samples = xp.maximum(xp.ceil(width), 0) if sampling_ratio < 1 else xp.full(low.shape, sampling_ratio, dtype=low.dtype)
     most = int(xp.max(n_samples)) if low.shape[0] else 0
     number = xp.arange(most)
     within = (number + 0.5) / xp.maximum(n_samples, 1)[:, None]

@@ -128,9 +128,7 @@ def inq_affine(
     key: Array,
 ) -> tuple[Array, Array, Array]:
     """Affine with a weight whose fixed elements are powers of two."""
-    weight, indicator = _fix_weights(
-        xp, weight, indicator_fixedweights, num_bits, inq_iterations, selection_algorithm, key
-    )
+    weight, indicator = _fix_weights(xp, weight, indicator_fixedweights, num_bits, inq_iterations, selection_algorithm, key)
     return affine(xp, x, weight, bias, base_axis=base_axis), weight, indicator
 
 
@@ -150,9 +148,7 @@ def inq_convolution(
     **geometry: Any,
 ) -> tuple[Array, Array, Array]:
     """Convolution with a weight whose fixed elements are powers of two."""
-    weight, indicator = _fix_weights(
-        xp, weight, indicator_fixedweights, num_bits, inq_iterations, selection_algorithm, key
-    )
+    weight, indicator = _fix_weights(xp, weight, indicator_fixedweights, num_bits, inq_iterations, selection_algorithm, key)
     return convolution(xp, x, weight, bias, channel_last=False, **geometry), weight, indicator
 
 
@@ -183,9 +179,7 @@ def _fix_weights(
         fixed[chosen] = True
         fixed = fixed.reshape(weight.shape)
     learnable = -(n_passes + 1) if iterations else 0
-    return xp.where(fixed, _power_of_two(xp, weight, num_bits), weight), xp.where(fixed, 1, learnable).astype(
-        indicator.dtype
-    )
+    return xp.where(fixed, _power_of_two(xp, weight, num_bits), weight), xp.where(fixed, 1, learnable).astype(indicator.dtype)
 
 
 def _power_of_two(xp: Namespace, weight: Array, num_bits: int) -> Array:
@@ -217,9 +211,7 @@ def fixed_point_quantize(xp: Namespace, x: Array, *, sign: bool, n: int, delta: 
 
 
 @kernel("Pow2Quantize")
-def pow2_quantize(
-    xp: Namespace, x: Array, *, sign: bool, with_zero: bool, n: int, m: int, ste_fine_grained: bool
-) -> Array:
+def pow2_quantize(xp: Namespace, x: Array, *, sign: bool, with_zero: bool, n: int, m: int, ste_fine_grained: bool) -> Array:
     """Round to a power of two; rounding the logarithm puts the threshold at the geometric mean of two neighbours."""
     x = widen(xp, x)
     high = 2.0**m

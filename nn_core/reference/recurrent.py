@@ -198,9 +198,7 @@ def _run(
 
 
 @kernel("PackPaddedSequence")
-def pack_padded_sequence(
-    xp: Namespace, padded_sequence: Array, lengths: Array, *, batch_first: bool
-) -> tuple[Array, Array]:
+def pack_padded_sequence(xp: Namespace, padded_sequence: Array, lengths: Array, *, batch_first: bool) -> tuple[Array, Array]:
     """The valid elements, one step after the other, and how many sequences each step has."""
     x = xp.moveaxis(padded_sequence, 0, 1) if batch_first else padded_sequence
     if bool(xp.any(lengths[1:] > lengths[:-1])):
@@ -208,9 +206,7 @@ def pack_padded_sequence(
     # Nothing packed would tell of a sequence without elements among others; all are 0 in networks built before their values.
     shortest = 1 if bool(xp.any(lengths > 0)) else 0
     if bool(xp.any((lengths < shortest) | (lengths > x.shape[0]))):
-        raise ArgumentError(
-            f"pack_padded_sequence: lengths must be from 1 to the {x.shape[0]} steps, got {lengths.tolist()}"
-        )
+        raise ArgumentError(f"pack_padded_sequence: lengths must be from 1 to the {x.shape[0]} steps, got {lengths.tolist()}")
     is_valid = xp.arange(x.shape[0])[:, None] < lengths
     return x[is_valid], xp.sum(is_valid, axis=1)
 

@@ -9,17 +9,13 @@ from nn_core.typing import Shape
 
 
 @shape_rule("ScaledDotProductAttention")
-def scaled_dot_product_attention_shape(
-    q: Shape, k: Shape, v: Shape, mask: Shape | None, **_: Any
-) -> tuple[Shape, ...]:
+def scaled_dot_product_attention_shape(q: Shape, k: Shape, v: Shape, mask: Shape | None, **_: Any) -> tuple[Shape, ...]:
     """The axes of q except the last, then the features of v; the sums have no features."""
     for name, shape in (("q", q), ("k", k), ("v", v)):
         if len(shape) < 2:
             raise ShapeError(f"{name} must have at least 2 axes, got {len(shape)}")
     if not q[:-2] == k[:-2] == v[:-2]:
-        raise ShapeError(
-            f"q, k and v must have the same leading axes, got {q[:-2]}, {k[:-2]} and {v[:-2]}"
-        )
+        raise ShapeError(f"q, k and v must have the same leading axes, got {q[:-2]}, {k[:-2]} and {v[:-2]}")
     if q[-1] != k[-1]:
         raise ShapeError(f"q and k must have the same number of features, got {q[-1]} and {k[-1]}")
     if k[-2] != v[-2]:

@@ -267,9 +267,7 @@ def fused_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """Back through nonlinearity, normalization (the convolution is computed anew for it), convolution and padding."""
     steps = Steps((0,) * len(g.pad), g.stride, g.dilation)
     first = g.base_axis if g.channel_last else g.base_axis + 1
-    widths = tuple(
-        g.pad[axis - first] if 0 <= axis - first < len(g.pad) else 0 for axis in range(g.x.ndim) for _ in range(2)
-    )
+    widths = tuple(g.pad[axis - first] if 0 <= axis - first < len(g.pad) else 0 for axis in range(g.x.ndim) for _ in range(2))
     x = F.pad(g.x, pad_width=widths, mode=g.pad_mode, constant_value=g.constant_value)
     dsum = _through_nonlinearity(F, g)
     names = ("x", "weight", "bias", "beta", "gamma", "mean", "variance")
@@ -286,9 +284,7 @@ def fused_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
             (any(wanted[:3]), *wanted[3:]), g.kept("batch_mean", "batch_variance"),
         )  # fmt: skip
         normalization = tuple(rest)
-    dx, dweight = convolution_gradient(
-        F, x, g.weight, dy, g.base_axis, steps, g.group, g.channel_last, (wanted[0], wanted[1])
-    )
+    dx, dweight = convolution_gradient(F, x, g.weight, dy, g.base_axis, steps, g.group, g.channel_last, (wanted[0], wanted[1]))
     dx = F.pad_backward(dx, pad_width=widths, mode=g.pad_mode) if wanted[0] else None
     dbias = bias_gradient(F, dy, g.base_axis, g.channel_last) if wanted[2] else None
     return dx, dweight, dbias, *normalization, dsum if g.wants("z") else None
@@ -367,9 +363,7 @@ def deformable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     grouped = (n_batch, g.deformable_group, n_channels // g.deformable_group, n_elements, n_places)
     samples = dx = dweight = doffset = dmask = None
     if g.wants("weight") or g.wants("mask"):
-        units = F.broadcast(
-            F.matrix_diag(F.constant(val=1.0, shape=(n_elements,))), shape=(n_channels, *[n_elements] * 2)
-        )
+        units = F.broadcast(F.matrix_diag(F.constant(val=1.0, shape=(n_elements,))), shape=(n_channels, *[n_elements] * 2))
         units = F.reshape(units, shape=(n_channels * n_elements, 1, *kernel))
         samples = F.deformable_convolution(
             images, units, offset, None, None, base_axis=1, pad=g.pad, stride=g.stride, dilation=g.dilation,
@@ -389,9 +383,7 @@ def deformable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
             dmask = unplaced(F, g, F.sum(dcolumns * samples, axes=(2,), keep_dims=False), counts, g.mask)
         dimages, dmoved = sampling_gradient(F, g, images, _weighted(dcolumns, mask), kernel, counts)
         if g.wants("x"):
-            dx = restored(
-                F, F.reshape(dimages, shape=(n_batch, n_channels, *lengths)), tuple(g.x.shape), g.channel_last
-            )
+            dx = restored(F, F.reshape(dimages, shape=(n_batch, n_channels, *lengths)), tuple(g.x.shape), g.channel_last)
         if g.wants("offset"):
             doffset = unplaced(F, g, dmoved, counts, g.offset)
     dbias = bias_gradient(F, g.grad, g.base_axis, g.channel_last) if g.wants("bias") else None
@@ -403,9 +395,7 @@ def _weighted(samples: Any, mask: Any) -> Any:
 
 
 @shape_rule("AdaptiveSeparableConvolution")
-def adaptive_separable_convolution_shape(
-    x: Shape, vertical_kernel: Shape, horizontal_kernel: Shape
-) -> tuple[Shape, ...]:
+def adaptive_separable_convolution_shape(x: Shape, vertical_kernel: Shape, horizontal_kernel: Shape) -> tuple[Shape, ...]:
     """The places where both kernels are inside x."""
     for name, shape in (("x", x), ("vertical_kernel", vertical_kernel), ("horizontal_kernel", horizontal_kernel)):
         if len(shape) != 4:
@@ -430,9 +420,7 @@ def adaptive_separable_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
     counts = tuple(g.grad.shape[2:])
     units = F.matrix_diag(F.constant(val=1.0, shape=(prod(kernel),)))
     units = F.reshape(units, shape=(prod(kernel), 1, *kernel))
-    vertical = F.reshape(
-        cut(F, g.vertical_kernel, (n_batch, kernel[0], *counts)), shape=(n_batch, 1, kernel[0], 1, *counts)
-    )
+    vertical = F.reshape(cut(F, g.vertical_kernel, (n_batch, kernel[0], *counts)), shape=(n_batch, 1, kernel[0], 1, *counts))
     horizontal = F.reshape(
         cut(F, g.horizontal_kernel, (n_batch, kernel[1], *counts)), shape=(n_batch, 1, 1, kernel[1], *counts)
     )

@@ -10,9 +10,7 @@ from nn_core.rules.sampling import linear_sampling_gradient
 from nn_core.typing import Shape
 
 
-def sampling_gradient(
-    F: Any, g: GradientCall, images: Any, dsamples: Any, kernel: Shape, counts: Shape
-) -> tuple[Any, Any]:
+def sampling_gradient(F: Any, g: GradientCall, images: Any, dsamples: Any, kernel: Shape, counts: Shape) -> tuple[Any, Any]:
     """Gradients of images (B * D, C, H, W) and places (B, D, R, 2, O), D the groups with their own offsets."""
     n_batch, n_groups, n_channels, n_elements, n_places = dsamples.shape
     n_images, n_points = n_batch * n_groups, n_elements * n_places

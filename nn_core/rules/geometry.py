@@ -32,9 +32,7 @@ class Steps:
             raise ShapeError(f"x with its padding must be as long as the dilated kernel, got {full} and {extents}")
         if math.prod(full) > MAX_SIZE:
             raise ShapeError(f"x with its padding must have at most 2**48 elements in a channel, got lengths {full}")
-        return tuple(
-            (length - extent) // step + 1 for length, extent, step in zip(full, extents, self.stride, strict=True)
-        )
+        return tuple((length - extent) // step + 1 for length, extent, step in zip(full, extents, self.stride, strict=True))
 
     def lengths(self, counts: Shape, kernel: Shape) -> Shape:
         """The shortest axes on which a kernel has this many places, without their padding: the inverse of `counts`."""

@@ -37,9 +37,7 @@ def _resized(x: Shape, name: str, size: Shape, channel_last: bool) -> Shape:
         raise ArgumentError(f"{name} must have 1, 2 or 3 lengths, got {len(size)}")
     first = len(x) - len(size) - channel_last
     if first < 0:
-        raise ShapeError(
-            f"x must have an axis for each of {name}{' and the channel' * channel_last}, got {len(x)} axes"
-        )
+        raise ShapeError(f"x must have an axis for each of {name}{' and the channel' * channel_last}, got {len(x)} axes")
     spatial = x[first : first + len(size)]
     if min(*spatial, *size, 1) < 1:
         raise ShapeError(f"spatial lengths must be at least 1, got {spatial} resized to {size}")
@@ -162,9 +160,7 @@ def ifft_gradient(F: Any, g: GradientCall) -> Any:
 
 
 @shape_rule("STFT")
-def stft(
-    x: Shape, *, fft_size: int, center: bool, pad_mode: str, as_istft_backward: bool, **frame: Any
-) -> tuple[Shape, ...]:
+def stft(x: Shape, *, fft_size: int, center: bool, pad_mode: str, as_istft_backward: bool, **frame: Any) -> tuple[Shape, ...]:
     """One column of fft_size // 2 + 1 bins for every whole frame."""
     if len(x) != 2:
         raise ShapeError(f"x must have the axes (batch, samples), got {len(x)} axes")

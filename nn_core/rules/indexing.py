@@ -318,9 +318,7 @@ def onnx_non_max_suppression_shape(
 def gather_axes_shape(x: Shape, source: Shape, *, base_axis: int, shape: Shape) -> tuple[Shape]:
     require_shape(shape)
     if len(shape) != len(x) - base_axis:
-        raise ArgumentError(
-            f"shape must have a length for each axis from base_axis {base_axis} on, got {shape} and {x}"
-        )
+        raise ArgumentError(f"shape must have a length for each axis from base_axis {base_axis} on, got {shape} and {x}")
     _require_source(source, (*x[:base_axis], sum(shape)))
     return ((*x[:base_axis], *shape),)
 
@@ -334,9 +332,7 @@ def gather_axes_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
 def scatter_axes_shape(dy: Shape, source: Shape, *, base_axis: int, shape: Shape) -> tuple[Shape]:
     require_shape(shape)
     if len(shape) != len(dy) - base_axis:
-        raise ArgumentError(
-            f"shape must have a length for each axis from base_axis {base_axis} on, got {shape} and {dy}"
-        )
+        raise ArgumentError(f"shape must have a length for each axis from base_axis {base_axis} on, got {shape} and {dy}")
     _require_source(source, (*dy[:base_axis], sum(dy[base_axis:])))
     return ((*dy[:base_axis], *shape),)
 

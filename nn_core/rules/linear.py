@@ -61,9 +61,7 @@ def batch_matmul_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bo
     n_rows, inner_a = a[-2:][::-1] if transpose_a else a[-2:]
     inner_b, n_columns = b[-2:][::-1] if transpose_b else b[-2:]
     if inner_a != inner_b:
-        raise ShapeError(
-            f"a must have as many columns as b has rows (after transposition), got {inner_a} and {inner_b}"
-        )
+        raise ShapeError(f"a must have as many columns as b has rows (after transposition), got {inner_a} and {inner_b}")
     return ((*broadcast_shapes(a[:-2], b[:-2]), n_rows, n_columns),)
 
 
@@ -233,9 +231,7 @@ def einsum(F: Any, g: GradientCall) -> tuple[Any, ...]:
     return tuple(gradients)
 
 
-def _operand_gradient(
-    F: Any, term: str, dy: Any, contraction: _Contraction, operands: list[Any], terms: list[str]
-) -> Any:
+def _operand_gradient(F: Any, term: str, dy: Any, contraction: _Contraction, operands: list[Any], terms: list[str]) -> Any:
     factors, names = [dy, *operands], [contraction.output, *terms]
     unused = (letter for letter in ascii_letters if letter not in contraction.lengths)
     target = ""

@@ -83,9 +83,7 @@ def batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
     statistics = (g.mean, g.variance)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma", "mean", "variance")))
     kept = g.kept("batch_mean", "batch_variance")
-    return batch_normalization_gradient(
-        F, g.x, g.beta, g.gamma, statistics, g.grad, g.axes, g.eps, g.batch_stat, wanted, kept
-    )
+    return batch_normalization_gradient(F, g.x, g.beta, g.gamma, statistics, g.grad, g.axes, g.eps, g.batch_stat, wanted, kept)
 
 
 @gradient("FusedBatchNormalization")
@@ -153,9 +151,7 @@ def _normalization_gradient(
     return _standardized_gradient(F, dy if gamma is None else dy * gamma, standardized, rate, axes), dbeta, dgamma
 
 
-def _standardized(
-    F: Any, x: Any, axes: tuple[int, ...], eps: float, kept: Statistics | None
-) -> tuple[Any, Any]:
+def _standardized(F: Any, x: Any, axes: tuple[int, ...], eps: float, kept: Statistics | None) -> tuple[Any, Any]:
     """(x - mean) / sqrt(variance + eps), and the reciprocal of that root; by statistics of x where none are `kept`."""
     mean, variance = kept or (_mean(F, x, axes), None)
     centred = x - mean
@@ -203,9 +199,7 @@ def layer_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
 def _gradient(F: Any, g: GradientCall, kept: Sequence[int]) -> tuple[Any, Any, Any]:
     axes = tuple(axis for axis in range(g.x.ndim) if axis not in kept)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma")))
-    return _normalization_gradient(
-        F, g.x, g.beta, g.gamma, g.grad, axes, g.eps, wanted, g.kept("mean", "variance")
-    )
+    return _normalization_gradient(F, g.x, g.beta, g.gamma, g.grad, axes, g.eps, wanted, g.kept("mean", "variance"))
 
 
 @shape_rule("InstanceNormalization")

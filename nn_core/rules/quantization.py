@@ -229,9 +229,7 @@ def prune_gradient(F: Any, g: GradientCall) -> Any:
 
 
 @shape_rule("MinMaxQuantize")
-def min_max_quantize(
-    x: Shape, qr_min: Shape, qr_max: Shape, ql_min: Shape, ql_max: Shape, **_: Any
-) -> tuple[Shape, ...]:
+def min_max_quantize(x: Shape, qr_min: Shape, qr_max: Shape, ql_min: Shape, ql_max: Shape, **_: Any) -> tuple[Shape, ...]:
     """The shape of x, and twice that of the range."""
     for name, shape in (("qr_max", qr_max), ("ql_min", ql_min), ("ql_max", ql_max)):
         if shape != qr_min:

@@ -190,9 +190,7 @@ def _like(F: Any, array: Any, other: Any) -> Any:
 @gradient("LSTM")
 def lstm(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """Four gates and two states."""
-    dx, (dh, dc), dweight_l0, dweight, dbias, _ = _through_time(
-        F, g, _LSTM(), (g.h, g.c), g.weight_l0, g.weight, g.bias, None
-    )
+    dx, (dh, dc), dweight_l0, dweight, dbias, _ = _through_time(F, g, _LSTM(), (g.h, g.c), g.weight_l0, g.weight, g.bias, None)
     return dx, dh, dc, dweight_l0, dweight, dbias
 
 
@@ -310,9 +308,7 @@ def _through_time(
     biases = (input_bias, state_bias)
     passes = _passes(F, g, cell, states, (weight_l0, weight), biases)
     dx, found = _back_through_layers(F, g, passes, states[0].shape[3])
-    dstates = tuple(
-        _gathered(F, [dfirst[n] for dfirst, *_ in found], (n_layers, n_directions)) for n in range(len(states))
-    )
+    dstates = tuple(_gathered(F, [dfirst[n] for dfirst, *_ in found], (n_layers, n_directions)) for n in range(len(states)))
     dweights, *dbiases = (list(parts) for parts in zip(*(rest for _, *rest in found), strict=True))
     dweight_l0 = _gathered(F, dweights[:n_directions], (n_directions,))
     dweight = _gathered(F, dweights[n_directions:], (n_layers - 1, n_directions)) if weight is not None else None
@@ -344,9 +340,7 @@ def _passes(
     return passes
 
 
-def _back_through_layers(
-    F: Any, g: GradientCall, passes: Sequence[Sequence[_Pass]], n_hidden: int
-) -> tuple[Any, list[Any]]:
+def _back_through_layers(F: Any, g: GradientCall, passes: Sequence[Sequence[_Pass]], n_hidden: int) -> tuple[Any, list[Any]]:
     """The gradient of x, and what each layer gives in each direction: gradients of first states, weight and biases."""
     found: list[Any] = []
     dy = g.grads[0]

@@ -108,9 +108,7 @@ class GradientCall:
         self._keeps = keeps
 
     def __getattr__(self, name: str) -> Any:
-        raise ArgumentError(
-            f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}"
-        )
+        raise ArgumentError(f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}")
 
     def kept(self, *names: str) -> tuple[Any, ...] | None:
         """The outputs called `names` as the forward pass left them, for ``backward()``; None where a rule has to compute them.

@@ -169,9 +169,7 @@ def _padded_shape(shape: Shape, pad_width: tuple[int, ...], mode: str, sign: int
     ):
         raise ShapeError(f"padded axes must not be empty in mode {mode!r}, got shape {shape} and pad_width {pad_width}")
     if min(result, default=0) < 0:
-        raise ShapeError(
-            f"dy must be at least as long as pad_width on each axis, got shape {shape} and pad_width {pad_width}"
-        )
+        raise ShapeError(f"dy must be at least as long as pad_width on each axis, got shape {shape} and pad_width {pad_width}")
     return result
 
 
@@ -196,14 +194,10 @@ def reshape_shape(x: Shape, *, shape: Shape, inplace: bool) -> tuple[Shape]:
     if -1 in shape:
         known = -math.prod(shape)
         if known == 0 or size % known:
-            raise ShapeError(
-                f"the size of x must be a multiple of the given lengths, got {x} (size {size}) and shape {shape}"
-            )
+            raise ShapeError(f"the size of x must be a multiple of the given lengths, got {x} (size {size}) and shape {shape}")
         shape = tuple(size // known if length == -1 else length for length in shape)
     if math.prod(shape) != size:
-        raise ShapeError(
-            f"x and shape must have the same size, got {x} (size {size}) and {shape} (size {math.prod(shape)})"
-        )
+        raise ShapeError(f"x and shape must have the same size, got {x} (size {size}) and {shape} (size {math.prod(shape)})")
     return (shape,)
 
 
@@ -252,9 +246,7 @@ def shift_backward_gradient(F: Any, g: GradientCall) -> Any:
 @shape_rule("Broadcast")
 def broadcast_shape(x: Shape, *, shape: Shape) -> tuple[Shape]:
     require_shape(shape)
-    if len(x) > len(shape) or any(
-        n not in (1, wanted) for n, wanted in zip(x, shape[len(shape) - len(x) :], strict=True)
-    ):
+    if len(x) > len(shape) or any(n not in (1, wanted) for n, wanted in zip(x, shape[len(shape) - len(x) :], strict=True)):
         raise ShapeError(f"each length of x must be 1 or that of shape, counted from the last, got {x} and {shape}")
     return (shape,)
 

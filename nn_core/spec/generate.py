@@ -82,14 +82,14 @@ from nn_core.graph.apply import apply
 
 show_signatures(globals(), SPECS)
 '''
-_STUB = f'''# {_NOTICE}
+_STUB = f"""# {_NOTICE}
 from collections.abc import Sequence{{typing}}
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand{{variable}}
 
 {{functions}}
-'''
+"""
 
 
 def generate(root: Path) -> dict[Path, str]:

@@ -296,9 +296,7 @@ def _check_inputs(what: str, entry: PlacedMapping, inputs: Sequence[model.InputS
             entry["inputs"].refuse(text, following.name)
 
 
-def _check_args(
-    what: str, entry: PlacedMapping, inputs: Sequence[model.InputSpec], args: Sequence[model.ArgSpec]
-) -> None:
+def _check_args(what: str, entry: PlacedMapping, inputs: Sequence[model.InputSpec], args: Sequence[model.ArgSpec]) -> None:
     defaulted = next((item.name for item in inputs if item.optional), None)
     for arg in args:
         if arg.keyword_only or (inputs and inputs[-1].variadic):

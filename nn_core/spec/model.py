@@ -77,6 +77,8 @@ class InputSpec:
     variadic: bool = False
     parameter: bool = False
     since: str = ""
+
+
 #: Required arguments, and default rules of arguments, that have one number for each spatial axis.
 PER_SPATIAL_AXIS: Final = frozenset({"kernel", "output_size"})
 SPATIAL_RULES: Final = frozenset({"spatial_zeros", "spatial_ones", "kernel", "kernel_zeros"})

@@ -239,9 +239,7 @@ def installed_backends() -> list[str]:
     names: list[str] = []
     for plugin in PLUGINS.all():
         if plugin.failure is not None:
-            raise PluginError(
-                f"plugin {plugin.label}: must load, got: {plugin.failure.reason}"
-            ) from plugin.failure.cause
+            raise PluginError(f"plugin {plugin.label}: must load, got: {plugin.failure.reason}") from plugin.failure.cause
         names += plugin.backends
     return sorted(names, key=lambda name: (name != REFERENCE, name))
 

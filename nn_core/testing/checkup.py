@@ -186,9 +186,7 @@ def write_metadata(project: Mapping[str, Any], folder: Path) -> Path:
     info.mkdir()
     (info / "METADATA").write_text(_metadata_of(project), encoding="utf-8")
     groups: Mapping[str, Mapping[str, str]] = project.get("entry-points", {})
-    lines = [
-        line for group, entries in groups.items() for line in (f"[{group}]", *(f"{k} = {v}" for k, v in entries.items()))
-    ]
+    lines = [line for group, entries in groups.items() for line in (f"[{group}]", *(f"{k} = {v}" for k, v in entries.items()))]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return info
 

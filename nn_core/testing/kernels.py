@@ -99,9 +99,7 @@ class KernelRun:
         self.case = case
         self.prepared: PreparedKernel = case.prepared
         self.truth: Truth = truth_of(case.spec, case.sample, case.dtype, KEY if case.spec.has("seeded") else None)
-        self._flags = tuple(channels_last) or (False,) * (
-            len(self.prepared.input_dtypes) + len(self.prepared.output_shapes)
-        )
+        self._flags = tuple(channels_last) or (False,) * (len(self.prepared.input_dtypes) + len(self.prepared.output_shapes))
         self._shift = shift
 
     # -- arrays ----------------------------------------------------------------------------------------------------
@@ -121,8 +119,7 @@ class KernelRun:
         flags = self._flags[len(self.prepared.input_dtypes) :]
         pairs = zip(self.prepared.output_shapes, self.prepared.output_dtypes, flags, strict=True)
         return [
-            guarded(self.prepared.space, shape, dtype, channels_last=flag, shift=self._shift)
-            for shape, dtype, flag in pairs
+            guarded(self.prepared.space, shape, dtype, channels_last=flag, shift=self._shift) for shape, dtype, flag in pairs
         ]
 
     def numpy(self, array: Array) -> Numbers:
@@ -174,9 +171,7 @@ class KernelRun:
         for position, (entry, values) in enumerate(zip(inputs, self.truth.inputs, strict=True)):
             if entry is not None and position not in self._updated():
                 before = np.asarray(values).astype(dtype_of(self.prepared.input_dtypes[position] or "float32"))
-                assert_identical(
-                    self.numpy(entry.array), before, f"{self.case}: the kernel wrote to {what} ({position})"
-                )
+                assert_identical(self.numpy(entry.array), before, f"{self.case}: the kernel wrote to {what} ({position})")
 
     def _require_guards(self, entries: Sequence[Guarded | None]) -> None:
         for entry in entries:

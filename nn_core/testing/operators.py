@@ -34,9 +34,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 }
 
 
-def infer_shapes(
-    spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]
-) -> tuple[Shape | None, ...]:
+def infer_shapes(spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]) -> tuple[Shape | None, ...]:
     """The shapes of all outputs, as the `shape` entry of `spec` says; None where the settings leave one out."""
     if spec.shape == "rule":
         return tuple(shape if shape is None else tuple(shape) for shape in SHAPE_RULES[spec.name](*shapes, **args))
@@ -275,9 +273,7 @@ def check_gradient(
 
     grads = output_gradients(visible(*arrays), np.random.default_rng(seed))
     gradients = run_gradient(name, *arrays, grads=grads, **args)
-    require(
-        len(gradients) == len(arrays), f"{name}: the rule returns {len(gradients)} gradients of {len(arrays)} inputs"
-    )
+    require(len(gradients) == len(arrays), f"{name}: the rule returns {len(gradients)} gradients of {len(arrays)} inputs")
     before = visible(*arrays)
 
     def product(*values: Any) -> float:  # relative to `before`: sums of large results lose digits

@@ -88,9 +88,7 @@ def check_xfails(module: ModuleType, backends: Sequence[str]) -> None:
     """Every known failure of `module` names one of its tests."""
     known = xfails_of(module)
     tests = [(name, test) for name, test in vars(module).items() if hasattr(test, "conformance_cases")]
-    ids = (
-        {test_id(name, case) for name, test in tests for case in chosen_cases(test, module, backends)} if known else ()
-    )
+    ids = {test_id(name, case) for name, test in tests for case in chosen_cases(test, module, backends)} if known else ()
     unknown = sorted(set(known) - set(ids))
     if unknown:
         raise AssertionError(f"xfails.txt: every id must name a test, got {', '.join(unknown)}")

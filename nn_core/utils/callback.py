@@ -48,9 +48,7 @@ def get_status() -> dict[str, Any]:
     return dict(_WATCHED.values)
 
 
-def update_status(
-    state: str | Mapping[str, Any] | None = None, start: bool = False, start_time: float | None = None
-) -> None:
+def update_status(state: str | Mapping[str, Any] | None = None, start: bool = False, start_time: float | None = None) -> None:
     """Change the status.
 
     Args:

@@ -156,9 +156,7 @@ def _read_by_pydub(place: Place) -> Array:
     try:
         pydub = import_module("pydub")
     except ImportError as error:
-        raise ImportError(
-            f"load_audio_pydub: pydub must be installed, got: {error}\n  hint: pip install pydub"
-        ) from error
+        raise ImportError(f"load_audio_pydub: pydub must be installed, got: {error}\n  hint: pip install pydub") from error
     segment = pydub.AudioSegment.from_file(place)
     return np.array(segment.get_array_of_samples()).reshape(-1, segment.channels)
 

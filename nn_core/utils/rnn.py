@@ -104,9 +104,7 @@ def pack_padded_sequence(
     return packed
 
 
-def pack_sequence(
-    sequences: Sequence[Variable], batch_first: bool = False, enforce_sorted: bool = True
-) -> PackedSequence:
+def pack_sequence(sequences: Sequence[Variable], batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences of different lengths.
 
     Args:
@@ -153,9 +151,7 @@ def pad_packed_sequence(
     """
     if sequence.data is None or sequence.batch_sizes is None:
         raise ArgumentError("pad_packed_sequence: sequence must hold data and batch_sizes, got None")
-    padded, lengths = F.pad_packed_sequence(
-        sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length
-    )
+    padded, lengths = F.pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length)
     if sequence.unsorted_indices is not None:
         padded = F.gather(padded, sequence.unsorted_indices, axis=0 if batch_first else 1)
         lengths = F.gather(lengths, sequence.unsorted_indices, axis=0)

@@ -450,8 +450,7 @@ def test_only_views_work_in_place():
 
 def test_frozen_statistics_have_gradients():
     x, beta, gamma, mean, variance = [
-        nn.Variable.from_numpy_array(np.full(shape, 2, np.float32), need_grad=True)
-        for shape in ((4, 3), *[(1, 3)] * 4)
+        nn.Variable.from_numpy_array(np.full(shape, 2, np.float32), need_grad=True) for shape in ((4, 3), *[(1, 3)] * 4)
     ]
     y = F.batch_normalization(x, beta, gamma, mean, variance, batch_stat=False)
     for variable in (mean, variance):

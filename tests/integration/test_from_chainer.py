@@ -174,13 +174,7 @@ def test_what_the_page_names_exists(code):
     if code in LOOSE:
         assert all(code[:-1] in inspect.signature(function).parameters for function in LOOSE[code])
         return
-    code = (
-        code.replace("(...,", "(")
-        .replace("(..., ", "(")
-        .replace("=)", "=0)")
-        .replace("=,", "=0,")
-        .replace("(...)", "()")
-    )
+    code = code.replace("(...,", "(").replace("(..., ", "(").replace("=)", "=0)").replace("=,", "=0,").replace("(...)", "()")
     tree = parsed(code)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for node in calls:

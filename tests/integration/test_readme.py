@@ -47,9 +47,7 @@ def test_the_plugin_of_the_readme_is_one(tmp_path):
     (metadata / "entry_points.txt").write_text("[nn_core.extensions]\nacme = nn_ext_acme\n", encoding="utf-8")
     paths = os.pathsep.join([str(tmp_path), str(ROOT)])
     command = [sys.executable, "-c", USE]
-    result = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 

@@ -40,9 +40,7 @@ class FirstResults(ReferenceKernel):
 
 
 #: Operators with results that depend on the numbers of inputs, or on a random key.
-DEPENDENT = [
-    spec for spec in SPECS if has_kernel(spec) and spec.name not in CONSTANT and (spec.inputs or spec.has("seeded"))
-]
+DEPENDENT = [spec for spec in SPECS if has_kernel(spec) and spec.name not in CONSTANT and (spec.inputs or spec.has("seeded"))]
 
 
 @pytest.mark.parametrize("spec", DEPENDENT, ids=lambda spec: spec.name)

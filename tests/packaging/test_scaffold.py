@@ -98,9 +98,7 @@ def test_written_packages_are_typed(tmp_path: Path) -> None:
     names = [word for kind in KINDS for word in ("-p", f"nn_ext_my{kind}")]
     path = os.pathsep.join(str(package / "src") for package in packages)
     words = [sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any", "--config-file", os.devnull, *names]
-    result = subprocess.run(
-        words, cwd=ROOT, env={**os.environ, "MYPYPATH": path}, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run(words, cwd=ROOT, env={**os.environ, "MYPYPATH": path}, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

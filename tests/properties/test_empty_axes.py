@@ -39,9 +39,7 @@ def _of_shape(array: np.ndarray[Any, Any], shape: list[int]) -> np.ndarray[Any, 
 def run(spec: FunctionSpec, entry: Sample, arrays: list[np.ndarray[Any, Any] | None], backend: str) -> None:
     """Run a call forwards and backwards; a refusal is fine."""
     with nn.context_scope(nn.Context([backend])):
-        inputs = [
-            None if a is None else nn.Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays
-        ]
+        inputs = [None if a is None else nn.Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays]
         try:
             made = operator_of(spec)(*inputs, **entry.args)
             results = list(made) if isinstance(made, (tuple, list)) else [made]

@@ -246,9 +246,7 @@ def test_stub_declares_what_is_bound():
         body = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == f"{kind}Operators").body
         declared = {node.name for node in body if isinstance(node, ast.FunctionDef)}
         bound = {
-            name
-            for name, member in vars(cls).items()
-            if getattr(getattr(member, "fget", member), "__module__", "") in BINDERS
+            name for name, member in vars(cls).items() if getattr(getattr(member, "fget", member), "__module__", "") in BINDERS
         }
         assert declared - {"__iter__"} == bound
 

@@ -29,9 +29,7 @@ def test_what_is_there_is_taken():
     assert extra(Fast(), "parameter_dtypes") == {"bfloat16": "float32"}
 
 
-@pytest.mark.parametrize(
-    ("name", "former"), [("flush", "settle"), ("inference_fusions", "joins"), ("accumulating", "adding")]
-)
+@pytest.mark.parametrize(("name", "former"), [("flush", "settle"), ("inference_fusions", "joins"), ("accumulating", "adding")])
 def test_former_names_serve_where_the_present_ones_are_missing(name, former):
     old = type("Old", (), {former: "old"})
     both = type("Both", (), {former: "old", name: "new"})

@@ -121,7 +121,5 @@ def test_reprs():
 def test_errors():
     with pytest.raises(NotImplementedError, match="BaseInitializer: an initializer must define __call__"):
         BaseInitializer()((2,))
-    with pytest.raises(
-        ArgumentError, match=r"UniformInitializer: lim must hold two numbers, lower and upper end, got \(1,\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"UniformInitializer: lim must hold two numbers, lower and upper end, got \(1,\)"):
         UniformInitializer((1,))

@@ -421,10 +421,15 @@ MISTAKES = {
 
 #: Messages of Python itself, in the class that its protocols want; the text names the function and what is wrong.
 OF_PYTHON = {
-    "x + text": "'Variable' and 'str'", "x + None": "'Variable' and 'NoneType'",
-    "x[text]": "integers, slices", "x[float]": "integers, slices", "x[too many]": "at most 2 entries",
-    "x[out of range]": "index 99 is out of bounds for axis 0 with size 3", "x[mask shape]": "size of axis is 3",
-    "Module: no call": r"Empty: call\(\) must be defined", "Module: unknown attribute": "'Net' .* 'layer'",
+    "x + text": "'Variable' and 'str'",
+    "x + None": "'Variable' and 'NoneType'",
+    "x[text]": "integers, slices",
+    "x[float]": "integers, slices",
+    "x[too many]": "at most 2 entries",
+    "x[out of range]": "index 99 is out of bounds for axis 0 with size 3",
+    "x[mask shape]": "size of axis is 3",
+    "Module: no call": r"Empty: call\(\) must be defined",
+    "Module: unknown attribute": "'Net' .* 'layer'",
     "Module: too many inputs": r"Net\.call.* takes 2",
 }
 #: Hints that must be there.

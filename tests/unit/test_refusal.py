@@ -111,9 +111,7 @@ def test_flags_take_what_stands_for_a_boolean(flag):
     assert (x.need_grad, x.persistent, x.recompute) == (True, True, True)
 
 
-@pytest.mark.parametrize(
-    "run", [nn.Variable.forward, lambda y: nn.forward_all([y]), lambda y: (y.forward(), y.backward())]
-)
+@pytest.mark.parametrize("run", [nn.Variable.forward, lambda y: nn.forward_all([y]), lambda y: (y.forward(), y.backward())])
 def test_a_fault_of_a_pass_is_not_called_a_wrong_argument(run, monkeypatch):
     def fail(*_):
         raise ValueError("cannot reshape array of size 1 into shape (2,2)")

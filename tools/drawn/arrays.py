@@ -172,4 +172,3 @@ def sized(net: Net, x: Var) -> Var:
     """Random crops, whose shape is known."""
     shape = tuple(net.rng.randint(1, n) for n in x.inner)
     return net.add("RandomCrop", [x], (x.shape[0], *shape), shape=shape, base_axis=1, seed=-1)
-

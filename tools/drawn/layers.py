@@ -272,4 +272,3 @@ def squeeze_excite(net: Net, x: Var) -> Var:
     gate = net.add("Convolution", [small(net, mean), w], mean.shape, 2.0, base_axis=1, pad=(0, 0), stride=(1, 1),
                    dilation=(1, 1), group=1, channel_last=False)  # fmt: skip
     return net.add("Mul2", [x, net.add("Sigmoid", [gate], gate.shape, 1.0)], x.shape, inplace=False)
-

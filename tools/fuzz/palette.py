@@ -311,9 +311,7 @@ def sample(m: "Maker") -> None:
     m.step(text, *numbers, count=None)
 
 
-def _sample_input(
-    m: "Maker", spec: FunctionSpec, entry: Sample, position: int, array: np.ndarray, fixed: bool
-) -> int:
+def _sample_input(m: "Maker", spec: FunctionSpec, entry: Sample, position: int, array: np.ndarray, fixed: bool) -> int:
     whole = array.dtype.kind != "f" or not array.size or bool(np.all(array == np.round(array)))
     source = (spec.name, entry.name, position)
     if fixed or whole or m.chance(0.35):

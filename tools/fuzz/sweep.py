@@ -60,6 +60,7 @@ MODULES: Final = ("F", "PF", "S", "nn", "I", "D")
 #: Calls to try before the search for one that works is given up.
 ATTEMPTS: Final = 1000
 
+
 def targets() -> list[tuple[str, str]]:
     """The callables, each with the name of one of its parameters."""
     space = _space()

@@ -22,5 +22,3 @@ def scale(x: nn.Variable, name: str = "scale") -> nn.Variable:
     with nn.parameter_scope(name):
         w = get_parameter_or_create("w", (1, *x.shape[1:]), CheckerInitializer(), need_grad=True)
     return x * w
-
-

@@ -17,9 +17,7 @@ _FOLDED_INTO: Final = (*INNER_PRODUCTS, "DepthwiseConvolution")
 class _Folding(BatchNormalizationFoldingModifierInner):
     """The folding, where the parameters are constants and nothing else reads what is normalized."""
 
-    def __init__(
-        self, inputs: Collection[nn.Variable], names: Mapping[nn.Variable, str], exact: Collection[Function]
-    ) -> None:
+    def __init__(self, inputs: Collection[nn.Variable], names: Mapping[nn.Variable, str], exact: Collection[Function]) -> None:
         super().__init__()
         self._exact = exact
         self.given = set(inputs)

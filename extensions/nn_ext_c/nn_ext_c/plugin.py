@@ -24,6 +24,4 @@ def nn_core_file_formats() -> list[FileFormatInfo]:
 @hookimpl
 def nn_core_commands() -> list[CommandInfo]:
     """Subcommands of ``nn-core``."""
-    return [
-        CommandInfo(name="export-c", help="Write a network of a file as C source.", target="nn_ext_c.commands:export_c")
-    ]
+    return [CommandInfo(name="export-c", help="Write a network of a file as C source.", target="nn_ext_c.commands:export_c")]

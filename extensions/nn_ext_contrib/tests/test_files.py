@@ -46,4 +46,3 @@ def test_onnx_cannot_hold_operators_of_plugins(tmp_path, network):
     with pytest.raises(NNCoreError, match=r"(?s)functions must be those that ONNX can express, got.*contrib\.Log1p"):
         write(tmp_path / "n.onnx", [network])
     assert list(tmp_path.iterdir()) == []
-

@@ -240,10 +240,13 @@ def _strided(matrices: Sequence[Matrix], places: Any) -> Iterator[tuple[Sequence
         while end < count and (steps[:, end - 1] == steps[:, first]).all():
             end += 1
         own = steps[:, first] if end > first + 1 else np.zeros(len(matrices), np.int64)
-        yield [
-            replace(matrix, start=matrix.start + int(place), step=int(step))
-            for matrix, place, step in zip(matrices, places[:, first], own, strict=True)
-        ], end - first
+        yield (
+            [
+                replace(matrix, start=matrix.start + int(place), step=int(step))
+                for matrix, place, step in zip(matrices, places[:, first], own, strict=True)
+            ],
+            end - first,
+        )
         first = end
 
 

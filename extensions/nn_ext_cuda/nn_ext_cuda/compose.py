@@ -89,9 +89,7 @@ class Composition:
         arguments = [np.int64(n), *places, *[value for _, value in numbers], *dims]
         self._launches.append(flat(code, -(-n // pack_of(read, written, frame)), arguments))
 
-    def reduce(
-        self, kernel: str, target: str, expression: str, *, combine: str = "sum", finish: str = "a"
-    ) -> None:
+    def reduce(self, kernel: str, target: str, expression: str, *, combine: str = "sum", finish: str = "a") -> None:
         """Reduce an expression over the axes of the frame on which `target` has length 1, and store `finish` of the result a.
 
         `combine` is a key of `reduce_code.COMBINE`.

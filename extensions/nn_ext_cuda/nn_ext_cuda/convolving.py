@@ -109,9 +109,7 @@ class Convolving:
             runners.append(self._times_filters(n_arrays, filters, target, some, adds=adds))
         return with_workspace(Chain(runners), n_arrays, [self._column_bytes()])
 
-    def images(
-        self, n_arrays: int, maps: int, filters: int, target: int, bias: int | None, *, adds: bool = False
-    ) -> Runner:
+    def images(self, n_arrays: int, maps: int, filters: int, target: int, bias: int | None, *, adds: bool = False) -> Runner:
         """Return the runner that computes the images, and adds the bias, and what is there if that is told."""
         n = self.samples * self.channels * math.prod(self.lengths)
         if self.is_direct:

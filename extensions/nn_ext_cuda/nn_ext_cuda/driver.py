@@ -56,9 +56,7 @@ def installed_cupy() -> list[str]:
     return [name for name in CUPY_PACKAGES if _version_of(name)]
 
 
-def why_not(
-    packages: Sequence[str], driver: Driver, toolkit: Callable[[int], Toolkit] = Toolkit
-) -> str | None:
+def why_not(packages: Sequence[str], driver: Driver, toolkit: Callable[[int], Toolkit] = Toolkit) -> str | None:
     """Why CUDA cannot be used with these packages and this driver, or None.
 
     Args:

@@ -20,9 +20,7 @@ class Joinable(Wrapped):
 
     __slots__ = ("_call", "_is_backward", "_joined")
 
-    def __init__(
-        self, runner: Any, call: Call, joined: Callable[[bool], Any], *, is_backward: bool = False
-    ) -> None:
+    def __init__(self, runner: Any, call: Call, joined: Callable[[bool], Any], *, is_backward: bool = False) -> None:
         super().__init__(runner)
         self._call = call
         self._joined = joined

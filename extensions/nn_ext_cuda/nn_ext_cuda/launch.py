@@ -76,9 +76,7 @@ class Step:
 
     capturable = True
 
-    def __init__(
-        self, calls: Sequence[tuple[Any, ...]], arrays: Sequence[Array | None], words: Sequence[Words] = ()
-    ) -> None:
+    def __init__(self, calls: Sequence[tuple[Any, ...]], arrays: Sequence[Array | None], words: Sequence[Words] = ()) -> None:
         self._calls = tuple(calls)
         self.arrays = tuple(arrays)
         self.words = tuple(words)

@@ -113,6 +113,4 @@ def layerwise_code(
     return generated(f"{'step' if steps else 'norms'}_{name}", parameters, text, real_type(dtype))
 
 
-LAYERWISE: Final[Mapping[str, LayerwiseUpdate]] = {
-    name: LayerwiseUpdate(name, rule) for name, rule in LAYERWISE_RULES.items()
-}
+LAYERWISE: Final[Mapping[str, LayerwiseUpdate]] = {name: LayerwiseUpdate(name, rule) for name, rule in LAYERWISE_RULES.items()}

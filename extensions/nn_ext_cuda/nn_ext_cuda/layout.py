@@ -29,9 +29,7 @@ def broadcast_strides(shape: Shape, frame: Shape) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def merged(
-    frame: Sequence[int], strides: Sequence[Sequence[int]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def merged(frame: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The same walk with as few axes as possible.
 
     Args:

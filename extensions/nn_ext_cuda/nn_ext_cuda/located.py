@@ -60,9 +60,7 @@ def located(
     return Program([flat(code, n, arguments)], len(arrays))
 
 
-def _used(
-    statement: str, names: Sequence[str], arrays: Sequence[ArrayDesc | None]
-) -> list[tuple[int, str, ArrayDesc]]:
+def _used(statement: str, names: Sequence[str], arrays: Sequence[ArrayDesc | None]) -> list[tuple[int, str, ArrayDesc]]:
     """Place, name and description of the arrays that statements name."""
     return [
         (place, own, desc)

@@ -174,9 +174,7 @@ class NcclEngine:
         except Exception as error:
             raise CommunicationError(f"nccl: every rank must be reached, got: {error}") from error
 
-    def _reduced(
-        self, array: Array, op: str, call: Callable[[Any, int, int], None], is_taken: bool = True
-    ) -> Pending | None:
+    def _reduced(self, array: Array, op: str, call: Callable[[Any, int, int], None], is_taken: bool = True) -> Pending | None:
         _require_op(op)
         wide = _wide_name(array)
         with _on_device([array], [is_taken], wide) as (launch, (raw,)):

@@ -28,9 +28,7 @@ class SumStep:
     capturable = True
     name = "all_reduce"
 
-    def __init__(
-        self, launch: Callable[[Array, int], None], array: Array, divisor: int, before: Callable[[], None]
-    ) -> None:
+    def __init__(self, launch: Callable[[Array, int], None], array: Array, divisor: int, before: Callable[[], None]) -> None:
         self.before = before
         self._launch = launch
         self._array = array

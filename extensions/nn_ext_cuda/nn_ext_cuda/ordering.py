@@ -86,6 +86,4 @@ class Ordering:
         return with_workspace(program, self.n_arrays, self.sizes) if self.sizes else program
 
     def _code(self, function: str, key_dtype: str) -> Code:
-        return from_file(
-            "sorting.cu", function, real_type(self.dtype), T=C_TYPES[self.dtype], K=C_TYPES[key_dtype]
-        )
+        return from_file("sorting.cu", function, real_type(self.dtype), T=C_TYPES[self.dtype], K=C_TYPES[key_dtype])

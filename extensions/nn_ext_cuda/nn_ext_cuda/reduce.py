@@ -134,9 +134,7 @@ def _power_of_two(least: int, low: int, high: int) -> int:
     return found
 
 
-def partition(
-    n_kept: int, n_reduced: int, *, by_rows: bool, pack: int = 1
-) -> tuple[tuple[int, int], tuple[int, int], int]:
+def partition(n_kept: int, n_reduced: int, *, by_rows: bool, pack: int = 1) -> tuple[tuple[int, int], tuple[int, int], int]:
     """Grid, block, and between how many blocks the reduced elements are split.
 
     The second number of the grid is that of the splits; the block has its lanes of neighbouring memory first. A thread takes

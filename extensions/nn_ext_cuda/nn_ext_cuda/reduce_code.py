@@ -277,9 +277,7 @@ def _finished(wanted: Reduction) -> str:
     lines = ["const int64 at = blockIdx.y * int64(n_kept) + k + column_;"]
     lines += [f"const R {name} = sums[{number}][column_];" for number, name in enumerate(wanted.states)]
     lines += [f"const R {operand.name} = R(load({operand.name}_kept[at]));" for operand in wanted.kept]
-    lines += [
-        f"store(reduced_{number}[at], R({in_real(text)}));" for number, (_, text) in enumerate(wanted.results)
-    ]
+    lines += [f"store(reduced_{number}[at], R({in_real(text)}));" for number, (_, text) in enumerate(wanted.results)]
     return "      " + "\n      ".join(lines)
 
 
@@ -311,7 +309,7 @@ def _joined_columns(wanted: Reduction, columns: int) -> str:
     if (lane < half) {{
 {each} {{
         const R others_[{n}] = {{{others}}};
-        {_merged_states(wanted, 'column_')}
+        {_merged_states(wanted, "column_")}
         {kept}
       }}
     }}

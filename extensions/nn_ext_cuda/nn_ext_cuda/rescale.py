@@ -33,9 +33,7 @@ class Rescale(FloatingUpdate):
         """Take gradients of float32, whose squares float64 can add up."""
         return self if dtype == "float32" else Refusal(f"computes in float32, got {dtype}")
 
-    def bind(
-        self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
-    ) -> Step:
+    def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
         """A step that rescales these gradients; `hyper`, the factor and the limit, is read each time."""
         from nn_ext_cuda.runtime import cupy  # rules can be read without CuPy
 

@@ -146,9 +146,7 @@ def _candidates(steps: Sequence[Any], last: int) -> list[tuple[int, Array | None
     return sorted(found, key=lambda candidate: -candidate[0])
 
 
-def _joined_forward(
-    steps: Sequence[Any], first: int, last: int, source: Array, target: Array, z: Array | None
-) -> Any | None:
+def _joined_forward(steps: Sequence[Any], first: int, last: int, source: Array, target: Array, z: Array | None) -> Any | None:
     """The joined step at the place of the ReLU, or None."""
     normalization: JoinableStep = steps[first]
     y = normalization.arrays[normalization.y_place]

@@ -188,9 +188,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 #: Rules of solvers that keep one state more by a setting.
 RULES_WITH_MAXIMUM: Final[Mapping[str, Rule]] = {
-    "AdaBelief": Rule(
-        ("m", "s", "top"), _BELIEF.format(maximum=" top = larger(top, s) + eps;", squares="top"), _ada_belief
-    ),
+    "AdaBelief": Rule(("m", "s", "top"), _BELIEF.format(maximum=" top = larger(top, s) + eps;", squares="top"), _ada_belief),
 }
 
 _LAMB: Final = "(m / m_scale) / (sqrt(v / v_scale) + eps) + decay * w"

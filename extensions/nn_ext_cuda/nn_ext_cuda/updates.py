@@ -61,9 +61,7 @@ class MultiTensorUpdate(FloatingUpdate):
 class ClipGradByNorm(FloatingUpdate):
     """Gradients scaled to a norm where theirs is larger: a launch for the squares, and one that scales."""
 
-    def bind(
-        self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array
-    ) -> Step:
+    def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
         """A step that scales these gradients; `hyper` is read each time."""
         tables = Tables([(grad,) for grad in grads])
         dtype = str(grads[0].dtype)
@@ -87,9 +85,7 @@ def rule_of(name: str, n_states: int) -> Rule:
     return rule if len(rule.states) == n_states else RULES_WITH_MAXIMUM[name]
 
 
-def update_code(
-    name: str, dtype: str, *, resident: bool = False, n_states: int | None = None, guarded: bool = False
-) -> Code:
+def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int | None = None, guarded: bool = False) -> Code:
     """The kernel of a rule.
 
     Args:

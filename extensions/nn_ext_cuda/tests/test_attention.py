@@ -45,7 +45,6 @@ def arrays_of(name, dtype):
 def computed(cupy, inputs, dy, is_causal, wanted):
     """y and the gradients by the kernel; log_sum is handed on as the kernel laid it out."""
 
-
     from emulated import call_of
 
     from nn_ext_cuda.kernels import KERNELS

@@ -140,7 +140,6 @@ def test_an_update_by_hand_after_a_skipped_step_is_done(cuda):
     assert w.d.tolist() == [0, -np.inf, 0]
 
 
-
 def test_a_rule_in_python_waits_for_the_norm(cuda):
     from nn_core.solver import Solver
 

@@ -234,10 +234,6 @@ def test_nan_passes_through(joined, place):
         np.testing.assert_array_equal(one, other)
 
 
-
-
-
-
 class RandomNetwork:
     """Residual blocks some of whose values several functions read, are computed in place or again, or are kept."""
 

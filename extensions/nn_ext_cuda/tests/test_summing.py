@@ -175,6 +175,7 @@ def test_in_float32_the_sum_has_the_same_bits(joined):
 
 def random_network(seed):
     """Sums and normalizations in any order, of values some of which others read, too."""
+
     def build(x):
         rng = np.random.default_rng(seed)
         values = [F.tanh(x)]

@@ -148,8 +148,7 @@ def _open_mpi_options(*, root: bool, elastic: bool) -> list[str]:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     if is_root and not root and "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" not in os.environ:
         raise click.ClickException(
-            "launch: Open MPI runs for users other than root, got root\n"
-            "  hint: --root allows it, in a container for example"
+            "launch: Open MPI runs for users other than root, got root\n  hint: --root allows it, in a container for example"
         )
     allowed = ["--allow-run-as-root"] if is_root else []
     return [*allowed, "--bind-to", "none", "--oversubscribe", *(["--with-ft", "ulfm"] if elastic else [])]

@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
     @property
     def family(self) -> str:
-        """"Open MPI", "MPICH" or "Intel MPI"; empty when nobody knows."""
+        """ "Open MPI", "MPICH" or "Intel MPI"; empty when nobody knows."""
         return family_of(self.library)
 
     @property

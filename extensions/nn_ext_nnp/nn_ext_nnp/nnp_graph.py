@@ -38,9 +38,7 @@ class NnpLoader:
         """Names of the networks, in the order of the file."""
         return list(self._networks)
 
-    def get_network(
-        self, name: str, batch_size: int | None = None, callback: "NnpNetworkPass | None" = None
-    ) -> "NnpNetwork":
+    def get_network(self, name: str, batch_size: int | None = None, callback: "NnpNetworkPass | None" = None) -> "NnpNetwork":
         """Make the graph of a network.
 
         Parameters that were removed since the file was read, or have another shape by now, are put back with their last

@@ -434,9 +434,7 @@ def _write_optimizer(target: Any, part: Mapping[str, Any], network: Any, paramet
         target.loss_variable.add(variable_name=str(name))
     trained = set(part["solver"].get_parameters().values())
     for name in _parameters_of(network):
-        target.parameter_variable.add(
-            variable_name=name, learning_rate_multiplier=1.0 if parameters[name] in trained else 0.0
-        )
+        target.parameter_variable.add(variable_name=name, learning_rate_multiplier=1.0 if parameters[name] in trained else 0.0)
 
 
 def write_solver(target: Any, solver: Any) -> None:
@@ -475,5 +473,3 @@ def _write_executor(target: Any, part: Mapping[str, Any], network: Any, paramete
         target.output_variable.add(variable_name=name, data_name=renamed.get(name, column))
     for name in _parameters_of(network):
         target.parameter_variable.add(variable_name=name)
-
-

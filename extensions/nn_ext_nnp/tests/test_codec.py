@@ -59,8 +59,6 @@ def parameters():
     return {name: p.d.copy() for name, p in nn.get_parameters(grad_only=False).items()}
 
 
-
-
 def test_parameters_of_all_formats_are_the_same():
     found = []
     for name in ("convnet.nnp", "convnet_protobuf.nnp", "convnet.nntxt", "convnet.protobuf", "parameters.protobuf"):

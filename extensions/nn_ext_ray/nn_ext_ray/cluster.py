@@ -64,9 +64,7 @@ class Cluster:
             ray.init(include_dashboard=False)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self._is_own:
             ray.shutdown()
 

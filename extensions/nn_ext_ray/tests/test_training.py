@@ -106,9 +106,7 @@ class TestJobs:
 
 
 def run(*command: str | Path) -> str:
-    result = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300, check=False
-    )
+    result = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout + result.stderr
 

@@ -54,9 +54,7 @@ class TensorBoard:
         resumed = trainer.iteration + 1 if trainer.iteration else None
         # files are named after the second in which they are made: a run that is resumed in the same one needs another name
         suffix = f".from_{resumed}" if resumed else ""
-        self._writer = tensorboardX.SummaryWriter(
-            str(trainer.out / self._folder), purge_step=resumed, filename_suffix=suffix
-        )
+        self._writer = tensorboardX.SummaryWriter(str(trainer.out / self._folder), purge_step=resumed, filename_suffix=suffix)
         if self._graph is not None and not resumed:
             self._writer.file_writer.add_event(graph_event(self._graph))
 

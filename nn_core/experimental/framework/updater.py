@@ -68,18 +68,14 @@ class Updater:
     ) -> None:
         self.train_data_feeder, self.solver_zero_grad = train_data_feeder, solver_zero_grad
         self.accum_grad, self.comm, self.grads = accum_grad, comm, list(grads)
-        self._forward = [
-            *as_list(loss_forward_callback_on_start), loss_forward, *as_list(loss_forward_callback_on_finish)
-        ]
-        self._backward = [
-            *as_list(loss_backward_callback_on_start), loss_backward, *as_list(loss_backward_callback_on_finish)
-        ]
+        self._forward = [*as_list(loss_forward_callback_on_start), loss_forward, *as_list(loss_forward_callback_on_finish)]
+        self._backward = [*as_list(loss_backward_callback_on_start), loss_backward, *as_list(loss_backward_callback_on_finish)]
         self._reduce = [
-            *as_list(comm_all_reduce_callback_on_start), comm_all_reduce, *as_list(comm_all_reduce_callback_on_finish)
+            *as_list(comm_all_reduce_callback_on_start),
+            comm_all_reduce,
+            *as_list(comm_all_reduce_callback_on_finish),
         ]
-        self._update = [
-            *as_list(solver_update_callback_on_start), solver_update, *as_list(solver_update_callback_on_finish)
-        ]
+        self._update = [*as_list(solver_update_callback_on_start), solver_update, *as_list(solver_update_callback_on_finish)]
 
     def update(self, i: int, e: int) -> None:
         """Run iteration `i` of epoch `e`."""

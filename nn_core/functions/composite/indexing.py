@@ -78,9 +78,7 @@ def sort(
     only_index: bool = False,
 ) -> Operand: ...
 @overload
-def sort(
-    x: Operand, axis: int = -1, reverse: bool = False, *, with_index: bool, only_index: Literal[True]
-) -> Operand: ...
+def sort(x: Operand, axis: int = -1, reverse: bool = False, *, with_index: bool, only_index: Literal[True]) -> Operand: ...
 @overload
 def sort(
     x: Operand,

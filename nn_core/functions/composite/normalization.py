@@ -22,6 +22,7 @@ __all__ = [
     "tensor_normalization",
 ]
 
+
 @overload
 def batch_normalization(
     x: Operand,
@@ -96,9 +97,7 @@ def batch_normalization(
     with_output = checked_flag("batch_normalization: output_stat", output_stat)
     axes = listed(axes)
     no_scale, no_bias = gamma is None, beta is None
-    y = operators.batch_normalization(
-        x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, no_scale, no_bias
-    )
+    y = operators.batch_normalization(x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, no_scale, no_bias)
     return with_statistics(y, x, axes) if with_output else y
 
 
@@ -182,9 +181,7 @@ def fused_batch_normalization(
     axes = listed(axes)
     beta, mean = (_filled(x, axes, 0.0) if each is None else each for each in (beta, mean))
     gamma, variance = (_filled(x, axes, 1.0) if each is None else each for each in (gamma, variance))
-    y = operators.fused_batch_normalization(
-        x, beta, gamma, mean, variance, z, axes, decay_rate, eps, batch_stat, nonlinearity
-    )
+    y = operators.fused_batch_normalization(x, beta, gamma, mean, variance, z, axes, decay_rate, eps, batch_stat, nonlinearity)
     return with_statistics(y, x, axes) if with_output else y
 
 
@@ -420,9 +417,7 @@ def tensor_normalization(
 
 
 @door
-def mean_subtraction(
-    x: Operand, mean: Operand, t: Operand, base_axis: int = 1, update_running_mean: bool = True
-) -> Operand:
+def mean_subtraction(x: Operand, mean: Operand, t: Operand, base_axis: int = 1, update_running_mean: bool = True) -> Operand:
     """Subtract the mean of all samples seen so far.
 
     Args:

@@ -36,7 +36,10 @@ def flatten(x: Operand, start_axis: int = 0, end_axis: int = -1) -> Operand:
         >>> F.flatten(nn.Variable((8, 3, 4, 4)), 1).shape
         (8, 48)
     """
-    start, end = _axis("flatten", "start_axis", start_axis, max(x.ndim, 1)), _axis("flatten", "end_axis", end_axis, max(x.ndim, 1))
+    start, end = (
+        _axis("flatten", "start_axis", start_axis, max(x.ndim, 1)),
+        _axis("flatten", "end_axis", end_axis, max(x.ndim, 1)),
+    )
     if start > end:
         raise ArgumentError(f"flatten: start_axis must not come after end_axis, got {start_axis} and {end_axis} for {x.shape}")
     return reshape(x, (*x.shape[:start], prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))

@@ -49,9 +49,7 @@ def _require_identical(case: Case, first: Sequence[Numbers | None], second: Sequ
 
 def compare_outputs(case: Case, truth: Truth, outputs: Sequence[Numbers]) -> None:
     """All outputs have the true shapes, the declared dtypes, and, unless private, true values within the tolerance."""
-    require(
-        len(outputs) == len(truth.outputs), f"{case}: {len(truth.outputs)} outputs must be made, got {len(outputs)}"
-    )
+    require(len(outputs) == len(truth.outputs), f"{case}: {len(truth.outputs)} outputs must be made, got {len(outputs)}")
     private = dict(case.prepared.private)
     for n, (given, true, dtype) in enumerate(zip(outputs, truth.outputs, case.prepared.output_dtypes, strict=True)):
         require(given.dtype == dtype_of(dtype), f"{case}: output {n} must be {dtype}, got {given.dtype}")

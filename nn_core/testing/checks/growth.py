@@ -107,9 +107,7 @@ def _forward(prepared: PreparedKernel, inputs: Sequence[Any]) -> list[Any]:
     return [np.array(space.to_numpy(output)) for output in outputs]
 
 
-def _backward(
-    prepared: PreparedKernel, inputs: Sequence[Any], outputs: Sequence[Any], wanted: tuple[bool, ...]
-) -> list[Any]:
+def _backward(prepared: PreparedKernel, inputs: Sequence[Any], outputs: Sequence[Any], wanted: tuple[bool, ...]) -> list[Any]:
     """The gradients by the kernel of the backend; none where it has none."""
     layout = (False,) * (len(wanted) + len(prepared.call.outputs))
     runner = prepared.backward_for(wanted, layout) if any(wanted) else None

@@ -37,9 +37,7 @@ def check_error(case: ErrorCase) -> None:
                 f"{case}: must raise {sample.error.__name__}, got {type(error).__name__}: {error}",
             )
             require(re.search(sample.match, str(error)), f"{case}: the text must match {sample.match!r}, got: {error}")
-            require(
-                str(error).startswith(f"{case.spec.api}: "), f"{case}: the text must name the function, got: {error}"
-            )
+            require(str(error).startswith(f"{case.spec.api}: "), f"{case}: the text must name the function, got: {error}")
             return
     raise AssertionError(f"{case}: must raise {sample.error.__name__}, and it ran")
 
@@ -60,13 +58,9 @@ def check_refusal(case: FunctionCase) -> None:
                 require(answers[0] == answers[1], f"{each}: the same call must get one answer, got {answers}")
                 refusal = answers[0]
                 if refusal is None:
-                    require(
-                        kernel.forward(call) is not None, f"{each}: the kernel takes the call, and prepares nothing"
-                    )
+                    require(kernel.forward(call) is not None, f"{each}: the kernel takes the call, and prepares nothing")
                 else:
-                    require(
-                        isinstance(refusal, Refusal), f"{each}: refuse() returns a Refusal or None, got {refusal!r}"
-                    )
+                    require(isinstance(refusal, Refusal), f"{each}: refuse() returns a Refusal or None, got {refusal!r}")
                     require(refusal.reason.strip(), f"{each}: a refusal must have a reason")
 
 

@@ -140,9 +140,7 @@ error("Where", "condition", ShapeError, "x_true must start with the shape of con
 sample("ClipGradByValue", "matrix", normal(3, 4), uniform(3, 4, low=-1, high=-0.1), uniform(3, 4, low=0.1))
 sample("ClipGradByValue", "scalar", normal(3, 4), values(-0.2), values(0.3))
 sample("ClipGradByValue", "empty", normal(0, 4), values(-0.2), values(0.3))
-error(
-    "ClipGradByValue", "shapes", ShapeError, "min must broadcast to the shape of x", normal(3), normal(2, 3), normal(3)
-)
+error("ClipGradByValue", "shapes", ShapeError, "min must broadcast to the shape of x", normal(3), normal(2, 3), normal(3))
 
 sample("ClipGradByNorm", "all", normal(3, 4))
 sample("ClipGradByNorm", "settings", normal(3, 4), clip_norm=0.5, axes=(0,))

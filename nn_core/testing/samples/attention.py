@@ -34,9 +34,7 @@ sample(_NAME, "one_key", normal(2, 3, 4), normal(2, 1, 4), normal(2, 1, 4))
 sample(_NAME, "one_feature", normal(2, 3, 1), normal(2, 5, 1), normal(2, 5, 2))
 sample(_NAME, "blocks", normal(2, 150, 16), normal(2, 300, 16), normal(2, 300, 24), smooth=False)
 sample(_NAME, "causal_blocks", normal(1, 300, 16), normal(1, 300, 16), normal(1, 300, 16), is_causal=True, smooth=False)
-sample(
-    _NAME, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), _hiding(70, 290), smooth=False
-)
+sample(_NAME, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), _hiding(70, 290), smooth=False)
 sample(_NAME, "bias_of_keys", normal(2, 150, 5), normal(2, 140, 5), normal(2, 140, 6), normal(140), smooth=False)
 sample(_NAME, "bias_of_queries", normal(2, 70, 5), normal(2, 140, 5), normal(2, 140, 6), normal(2, 70, 1), smooth=False)
 # The gradient of this mask is zero, because weights do not depend on it: a sum over all weights, in which the roundings of
@@ -66,9 +64,7 @@ sample(_NAME, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
 sample(_NAME, "no_heads", normal(0, 3, 4), normal(0, 5, 4), normal(0, 5, 4))
 
 error(_NAME, "axes", ShapeError, "q must have at least 2 axes, got 1", normal(3), normal(2, 3), normal(2, 3))
-error(
-    _NAME, "batch", ShapeError, "must have the same leading axes", normal(2, 3, 4), normal(3, 5, 4), normal(3, 5, 4)
-)
+error(_NAME, "batch", ShapeError, "must have the same leading axes", normal(2, 3, 4), normal(3, 5, 4), normal(3, 5, 4))
 error(_NAME, "features", ShapeError, "same number of features, got 4 and 3", normal(3, 4), normal(5, 3), normal(5, 4))
 error(_NAME, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))
 error(_NAME, "mask", ShapeError, "mask must broadcast", normal(3, 4), normal(5, 4), normal(5, 4), normal(2, 5))
@@ -81,9 +77,7 @@ sample(_WITH, "mask", normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 5)
 sample(_WITH, "hidden", normal(2, 3, 4), normal(2, 7, 4), normal(2, 7, 4), _hiding(3, 7), smooth=False)
 sample(_WITH, "nothing", normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6), p=0.0)
 sample(_WITH, "blocks", normal(2, 150, 16), normal(2, 301, 16), normal(2, 301, 24), p=0.1, smooth=False)
-sample(
-    _WITH, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), normal(290), p=0.3, smooth=False
-)
+sample(_WITH, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290, 9), normal(290), p=0.3, smooth=False)
 sample(_WITH, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
 error(_WITH, "p", ArgumentError, r"p must be in \[0, 1\)", normal(3, 4), normal(5, 4), normal(5, 4), p=1.0)
 error(_WITH, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))

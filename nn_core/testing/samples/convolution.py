@@ -47,9 +47,7 @@ sample(
     smooth=False,
 )
 sample("DepthwiseConvolution", "large", normal(2, 48, 19, 17), normal(48, 3, 3), normal(48), pad=(1, 1), smooth=False)
-sample(
-    "DepthwiseDeconvolution", "large", normal(2, 48, 9, 11), normal(48, 3, 3), normal(48), stride=(2, 2), smooth=False
-)
+sample("DepthwiseDeconvolution", "large", normal(2, 48, 9, 11), normal(48, 3, 3), normal(48), stride=(2, 2), smooth=False)
 
 _X = normal(2, 4, 4, 5)
 sample("Convolution", "bias", _X, normal(6, 4, 3, 3), normal(6), pad=(1, 1))
@@ -143,9 +141,7 @@ _STATISTICS = (normal(1, 4, 1, 1), uniform(1, 4, 1, 1, low=0.5, high=1.5))
 _RUNNING = (normal(1, 4, 1, 1, scale=0.5), uniform(1, 4, 1, 1, low=0.5, high=1.5))
 sample("FusedConvolution", "bias", *_FUSED, pad=(1, 1))
 sample("FusedConvolution", "normalized", *_FUSED, *_STATISTICS, *_RUNNING, nonlinearity="tanh")
-sample(
-    "FusedConvolution", "sum", *_FUSED, *_STATISTICS, *_RUNNING, normal(2, 4, 4, 5), pad=(1, 1), nonlinearity="sigmoid"
-)
+sample("FusedConvolution", "sum", *_FUSED, *_STATISTICS, *_RUNNING, normal(2, 4, 4, 5), pad=(1, 1), nonlinearity="sigmoid")
 sample("FusedConvolution", "running", *_FUSED, *_STATISTICS, *_RUNNING, batch_stat=False, eps=1e-3, decay_rate=0.8)
 sample("FusedConvolution", "only_sum", *_FUSED, None, None, None, None, normal(2, 4, 2, 3), nonlinearity="identity")
 for _name, _numbers in (("leaky_relu", (0.2,)), ("elu", (0.7,)), ("relu6", ())):

@@ -54,9 +54,7 @@ error(
     output_size=(2, 2),
     mode="linear",
 )
-error(
-    "InterpolateBackward", "mode", ArgumentError, "mode must be one of", normal(1, 1, 4), input_size=(2,), mode="cubic"
-)
+error("InterpolateBackward", "mode", ArgumentError, "mode must be one of", normal(1, 1, 4), input_size=(2,), mode="cubic")
 
 _X, _DY = normal(1, 2, 3, 4), normal(1, 2, 5, 7)
 for _place in ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"):
@@ -178,9 +176,7 @@ for _corners in (False, True):
     sample("AffineGrid", f"volume_{_word}", normal(1, 3, 4), size=(2, 3, 2), align_corners=_corners)
     for _padding in ("zero", "repeat", "reflect"):
         _args = {"padding_mode": _padding, "align_corners": _corners}
-        sample(
-            "WarpByGrid", f"{_padding}_{_word}", normal(2, 2, 4, 5), uniform(2, 3, 2, 2, low=-1.4, high=1.4), **_args
-        )
+        sample("WarpByGrid", f"{_padding}_{_word}", normal(2, 2, 4, 5), uniform(2, 3, 2, 2, low=-1.4, high=1.4), **_args)
 sample("AffineGrid", "one_pixel", normal(1, 2, 3), size=(1, 1), align_corners=True)
 error("AffineGrid", "theta", ShapeError, "theta must have the shape", normal(2, 2, 2), size=(3, 4))
 error("AffineGrid", "size", ArgumentError, "size must have 2 or 3 lengths", normal(2, 2, 3), size=(3,))

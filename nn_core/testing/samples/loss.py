@@ -43,9 +43,7 @@ sample("ClassMask", "matrix", integers(4, 1, high=3), n_classes=3, axis=1)
 sample("ClassMask", "first_axis", integers(1, 4, high=3), n_classes=5, axis=0)
 sample("ClassMask", "outside", values([[0], [-1], [2]]), n_classes=3, axis=1)
 sample("ClassMask", "empty", integers(0, 1, high=3), n_classes=3, axis=1)
-error(
-    "ClassMask", "length", ShapeError, "target must have length 1 on axis", integers(4, 2, high=3), n_classes=3, axis=1
-)
+error("ClassMask", "length", ShapeError, "target must have length 1 on axis", integers(4, 2, high=3), n_classes=3, axis=1)
 error("ClassMask", "missing", ArgumentError, "n_classes must be given", integers(4, 1, high=3), axis=1)
 
 sample("KLMultinomial", "matrix", uniform(4, 3, low=0.1, high=0.9), uniform(4, 3, low=0.1, high=0.9))

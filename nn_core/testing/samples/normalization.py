@@ -68,9 +68,7 @@ error(
 _SHARED: Settings = {"eps": 1e-3}
 sample("LayerNormalization", "matrix", normal(4, 6), normal(1, 6), uniform(1, 6, **_POSITIVE))
 sample("LayerNormalization", "axes", normal(3, 4, 5), normal(1, 4, 5), uniform(1, 4, 5, **_POSITIVE))
-sample(
-    "LayerNormalization", "sequence", normal(3, 4, 5), normal(1, 1, 5), uniform(1, 1, 5, **_POSITIVE), batch_axis=(0, 1)
-)
+sample("LayerNormalization", "sequence", normal(3, 4, 5), normal(1, 1, 5), uniform(1, 1, 5, **_POSITIVE), batch_axis=(0, 1))
 sample("LayerNormalization", "only_x", normal(4, 6), no_scale=True, no_bias=True, **_SHARED)
 sample("LayerNormalization", "long", normal(3, 259), normal(1, 259), uniform(1, 259, **_POSITIVE))
 sample("LayerNormalization", "large", normal(130, 515), normal(1, 515), uniform(1, 515, **_POSITIVE), smooth=False)
@@ -94,9 +92,7 @@ sample(
     num_groups=2,
 )
 sample("GroupNormalization", "one_group", normal(2, 4, 3), normal(1, 4, 1), uniform(1, 4, 1, **_POSITIVE))
-sample(
-    "GroupNormalization", "last", normal(2, 3, 4), normal(1, 1, 4), None, num_groups=2, channel_axis=-1, no_scale=True
-)
+sample("GroupNormalization", "last", normal(2, 3, 4), normal(1, 1, 4), None, num_groups=2, channel_axis=-1, no_scale=True)
 sample(
     "GroupNormalization",
     "only_x",
@@ -131,9 +127,7 @@ error("NormNormalization", "infinite", ArgumentError, "p must be finite", normal
 sample("WeightNormalization", "filters", normal(4, 3, 2), uniform(4, **_POSITIVE))
 sample("WeightNormalization", "last", normal(4, 3), uniform(3, **_POSITIVE), dim=-1, eps=1e-3)
 sample("WeightNormalization", "empty", normal(0, 3), uniform(0))
-error(
-    "WeightNormalization", "g", ShapeError, "g must have one value for each place on axis dim", normal(4, 3), uniform(3)
-)
+error("WeightNormalization", "g", ShapeError, "g must have one value for each place on axis dim", normal(4, 3), uniform(3))
 
 sample("SpectralNorm", "filters", normal(4, 3, 2), normal(4))
 sample("SpectralNorm", "iterations", normal(4, 3), normal(4), itr=5, output_u=True)

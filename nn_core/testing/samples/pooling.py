@@ -37,12 +37,8 @@ for _name, _draw in (
     sample(_name, "large_plain", _draw(2, 32, 16, 16), kernel=(2, 2), smooth=False)
 sample("MaxPooling", "ties", values([[[[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]]]), kernel=(2, 2), smooth=False)
 sample("MaxPooling", "negative", values([[[[-3.0, -2.0], [-1.0, -4.0]]]]), kernel=(2, 2), stride=(1, 1), pad=(1, 1))
-sample(
-    "AveragePooling", "without_pad", normal(2, 2, 4, 5), kernel=(3, 3), stride=(2, 2), pad=(1, 1), including_pad=False
-)
-sample(
-    "AveragePooling", "border_without_pad", normal(2, 2, 5, 5), kernel=(2, 2), ignore_border=False, including_pad=False
-)
+sample("AveragePooling", "without_pad", normal(2, 2, 4, 5), kernel=(3, 3), stride=(2, 2), pad=(1, 1), including_pad=False)
+sample("AveragePooling", "border_without_pad", normal(2, 2, 5, 5), kernel=(2, 2), ignore_border=False, including_pad=False)
 for _name in ("MaxPooling", "SumPooling", "AveragePooling"):
     _shorter = distinct(2, 3, 3, 4)
     sample(_name, "longer_than_x", _shorter, kernel=(64, 5), stride=(64, 2), pad=(1, 0))
@@ -104,9 +100,7 @@ sample("RoiAlign", "plain", normal(2, 2, 4, 4), _BOXES, **_ALIGN)
 sample("RoiAlign", "settings", normal(2, 2, 4, 4), _BOXES, **_SETTINGS)
 sample("RoiAlign", "channel_last", normal(2, 4, 4, 2), _BOXES, channel_last=True, **_ALIGN)
 error("RoiAlign", "boxes", ShapeError, "boxes must have shape", normal(2, 2, 4, 4), normal(3, 4), **_ALIGN)
-error(
-    "RoiAlign", "size", ArgumentError, "output_size must have two values", normal(2, 2, 4, 4), _BOXES, output_size=(2,)
-)
+error("RoiAlign", "size", ArgumentError, "output_size must have two values", normal(2, 2, 4, 4), _BOXES, output_size=(2,))
 sample("RoiAlignBackward", "plain", normal(3, 2, 2, 3), _BOXES, input_shape=(2, 2, 4, 4), **_ALIGN)
 sample("RoiAlignBackward", "settings", normal(3, 2, 2, 3), _BOXES, input_shape=(2, 2, 4, 4), **_SETTINGS)
 sample(

@@ -80,9 +80,7 @@ def sample(
     _add(_SAMPLES, function, Sample(name, inputs, args, smooth, gradient, loose))
 
 
-def error(
-    function: str, name: str, exception: type[NNCoreError], match: str, /, *inputs: Draw | None, **args: Any
-) -> None:
+def error(function: str, name: str, exception: type[NNCoreError], match: str, /, *inputs: Draw | None, **args: Any) -> None:
     """Add a wrong call of `function`; see `ErrorSample`."""
     _add(_ERRORS, function, ErrorSample(name, exception, match, inputs, args))
 
@@ -181,9 +179,7 @@ def _is_plain_pointwise(spec: FunctionSpec) -> bool:
 
 
 @lru_cache(maxsize=256)
-def numbers_of(
-    spec: FunctionSpec, entry: Sample | ErrorSample, attempt: int = 0
-) -> tuple[np.ndarray[Any, Any] | None, ...]:
+def numbers_of(spec: FunctionSpec, entry: Sample | ErrorSample, attempt: int = 0) -> tuple[np.ndarray[Any, Any] | None, ...]:
     """The inputs as float64 and int64 arrays, None where not given; another `attempt` draws other numbers."""
     rng = np.random.default_rng([zlib.crc32(f"{spec.name}/{entry.name}".encode()), attempt])
     missing = 0 if spec.variadic else len(spec.inputs) - len(entry.inputs)

@@ -16,9 +16,7 @@ sample("Concatenate", "first_axis", normal(2, 3), normal(1, 3), axis=0)
 sample("Concatenate", "channels", normal(2, 3, 4, 5), normal(2, 2, 4, 5), axis=1)
 sample("Concatenate", "one", normal(2, 3))
 sample("Concatenate", "empty_part", normal(2, 3), normal(2, 0), axis=1)
-error(
-    "Concatenate", "shapes", ShapeError, "inputs must have equal shapes except along axis", normal(2, 3), normal(3, 3)
-)
+error("Concatenate", "shapes", ShapeError, "inputs must have equal shapes except along axis", normal(2, 3), normal(3, 3))
 error("Concatenate", "scalars", ArgumentError, "axis must be in", normal(), normal())
 
 sample("Split", "first_axis", normal(3, 4))

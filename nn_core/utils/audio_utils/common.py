@@ -20,9 +20,7 @@ def normalize_intensity(audio_arr: Sound, input_low: float, input_high: float) -
         [0.0, 0.25, 1.0]
     """
     if not input_low < input_high:
-        raise ArgumentError(
-            f"normalize_intensity: input_low must be less than input_high, got {input_low} and {input_high}"
-        )
+        raise ArgumentError(f"normalize_intensity: input_low must be less than input_high, got {input_low} and {input_high}")
     return (np.asarray(audio_arr, np.float64) - input_low) / (float(input_high) - float(input_low))
 
 

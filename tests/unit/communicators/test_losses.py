@@ -137,7 +137,7 @@ def test_training_ends_with_the_bits_of_an_undisturbed_run(size, victim, tmp_pat
         return train(comm, victim, 3)
 
     nn.clear_parameters()
-    (expected, seen), = LocalCommunicator.run(1, program)
+    ((expected, seen),) = LocalCommunicator.run(1, program)
     results = LocalCommunicator.run(size, program)
     nn.clear_parameters()
     assert results.pop(victim) is None

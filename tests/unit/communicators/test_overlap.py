@@ -137,9 +137,7 @@ def test_every_kind_of_pass_gives_the_same_bits(how, kind, options):
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
 def test_only_the_last_of_several_passes_sends(kind):
     reference = expected(2, {}, accumulate=3)
-    for rank, (found, sent) in enumerate(
-        run_overlapping(2, lambda e: gradients(e, how="buckets", kind=kind, accumulate=3))
-    ):
+    for rank, (found, sent) in enumerate(run_overlapping(2, lambda e: gradients(e, how="buckets", kind=kind, accumulate=3))):
         for own, wanted in zip(found, reference[rank], strict=True):
             for name in SHAPES:
                 np.testing.assert_array_equal(own[name], wanted[name])

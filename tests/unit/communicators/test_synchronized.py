@@ -39,9 +39,7 @@ def test_ranks_normalize_as_one(batches, axis):
     def program(comm):
         own = variable(np.split(x_all, ends)[comm.rank])
         shared = parameters(shape)
-        out, mean, variance = F.sync_batch_normalization(
-            own, *shared, comm, axes=[axis], decay_rate=0.7, output_stat=True
-        )
+        out, mean, variance = F.sync_batch_normalization(own, *shared, comm, axes=[axis], decay_rate=0.7, output_stat=True)
         for v in (own, *shared[:2]):
             v.grad.zero()
         out.forward()

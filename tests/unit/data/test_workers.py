@@ -261,9 +261,7 @@ def test_the_interpreter_ends_while_workers_are_there(tmp_path, kind, function, 
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(kind=kind, function=function, use=use, end=end))
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("done\n", code), done.stderr
 
 
@@ -273,9 +271,7 @@ def test_a_program_without_a_guard_gets_advice(tmp_path):
     text = PROGRAM.format(kind="process", function="numbers", use="iterator.next()", end="")
     program.write_text(text.replace('if __name__ == "__main__":', "if True:"))
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert '`if __name__ == "__main__":`' in done.stderr
 

@@ -47,12 +47,7 @@ def test_a_variable_tells_what_forward_would_do(install):
 
 
 def test_backends_add_what_they_have_seen(install):
-    noting = (
-        "def load():\n"
-        "    backend = Host()\n"
-        "    backend.notes = lambda api: [f'{api} was seen']\n"
-        "    return backend\n"
-    )
+    noting = "def load():\n    backend = Host()\n    backend.notes = lambda api: [f'{api} was seen']\n    return backend\n"
     install.backend("fast", body=noting, more="{'load': load}")
     answer = explain("Tanh", Context(["fast:half"]))
     assert answer.notes == ("tanh was seen",)
@@ -88,9 +83,7 @@ def test_the_current_context_is_the_default():
 
 
 def test_a_leaf_has_nothing_to_explain():
-    with pytest.raises(
-        ArgumentError, match="explain: a variable must be computed by a function, got the leaf <Variable"
-    ):
+    with pytest.raises(ArgumentError, match="explain: a variable must be computed by a function, got the leaf <Variable"):
         explain(nn.Variable((2,)))
 
 

@@ -127,9 +127,7 @@ def test_an_absent_reference_is_a_matter_of_the_core():
 
 def test_a_backend_that_its_plugin_does_not_bring_is_absent(install, plugins):
     install.backend("acme")
-    with pytest.raises(
-        BackendNotFoundError, match=r"plugin 'acme' \(nn-ext-acme 1.0\): must bring 'acme.x', got \['acme'\]"
-    ):
+    with pytest.raises(BackendNotFoundError, match=r"plugin 'acme' \(nn-ext-acme 1.0\): must bring 'acme.x', got \['acme'\]"):
         plugins.backend("acme.x")
 
 
@@ -158,9 +156,7 @@ def test_a_broken_plugin_leaves_the_others_alone(install, plugins):
 
 def test_a_backend_without_a_device_says_so(install, plugins):
     install.backend("acme", more="{'probe': lambda: Refusal('driver 1.2 is too old')}")
-    with pytest.raises(
-        BackendUnavailableError, match=r"backend 'acme': a device must be usable, got: driver 1.2 is too old"
-    ):
+    with pytest.raises(BackendUnavailableError, match=r"backend 'acme': a device must be usable, got: driver 1.2 is too old"):
         plugins.backend("acme")
     assert plugins.failure("acme").state is State.NO_DEVICE
 
@@ -268,9 +264,7 @@ def test_the_version_check_can_be_skipped(install, plugins, monkeypatch):
 def test_two_packages_with_one_plugin_are_refused_with_both_named(install, plugins):
     install.backend("acme")
     install("acme", "", package="other-acme", version="2.0")
-    with pytest.raises(
-        PluginError, match=r"(?s)must come from one package, got .*nn-ext-acme 1.0.*pip uninstall "
-    ) as caught:
+    with pytest.raises(PluginError, match=r"(?s)must come from one package, got .*nn-ext-acme 1.0.*pip uninstall ") as caught:
         plugins.backend("acme")
     assert "other-acme 2.0" in str(caught.value)
 
@@ -289,9 +283,7 @@ def test_hooks_with_unknown_arguments_are_refused(install, plugins):
 
 def test_a_plugin_without_hooks_is_refused(install, plugins):
     install("acme", "def nn_core_backends():\n    return []\n")
-    with pytest.raises(
-        PluginError, match=r"must have an @hookimpl of a hook of nn_core.ext, got none"
-    ):
+    with pytest.raises(PluginError, match=r"must have an @hookimpl of a hook of nn_core.ext, got none"):
         plugins.backend("acme")
 
 
@@ -303,9 +295,7 @@ def test_a_plugin_that_fails_is_unregistered(install, plugins):
 
 
 def test_a_backend_must_be_named_as_its_entry_point(install, plugins):
-    install(
-        "acme", "@hookimpl\ndef nn_core_backends():\n    return [BackendInfo(name='x', array_class='', load=None)]\n"
-    )
+    install("acme", "@hookimpl\ndef nn_core_backends():\n    return [BackendInfo(name='x', array_class='', load=None)]\n")
     with pytest.raises(PluginError, match=r"must be named as its entry point, 'acme' or 'acme.\*', got 'x'"):
         plugins.backend("acme")
 
@@ -328,9 +318,7 @@ def test_two_backends_of_one_name_are_refused(install, plugins):
 
 def test_a_context_that_takes_any_keyword_is_refused(install, plugins):
     install.backend("acme", more="{'context': lambda **keywords: None}")
-    with pytest.raises(
-        PluginError, match=r"backend 'acme': context must spell out its keywords, got \*args or \*\*kwargs"
-    ):
+    with pytest.raises(PluginError, match=r"backend 'acme': context must spell out its keywords, got \*args or \*\*kwargs"):
         plugins.backend("acme")
 
 
@@ -509,9 +497,7 @@ def test_a_broken_plugin_is_passed_over_with_one_warning(install, plugins, caplo
     # others that are installed may have registered elsewhere what they bring, in this process
     messages = [message for message in messages if message.partition(" ")[0] in ("broken", "unloadable")]
     assert len(messages) == 2
-    assert messages[0].startswith(
-        "broken is passed over: ZeroDivisionError: division by zero (hint: nn-core doctor says"
-    )
+    assert messages[0].startswith("broken is passed over: ZeroDivisionError: division by zero (hint: nn-core doctor says")
     assert messages[1].startswith("unloadable is passed over: ModuleNotFoundError")
     assert "pip uninstall nn-ext-unloadable" in messages[1]
 

@@ -44,7 +44,5 @@ def test_an_unknown_function_is_refused(function, what):
 
 
 def test_a_function_without_its_shape_rule_is_refused():
-    with pytest.raises(
-        PluginError, match=r"acme.Twice: a function with 'shape: rule' must have a @shape_rule, got none"
-    ):
+    with pytest.raises(PluginError, match=r"acme.Twice: a function with 'shape: rule' must have a @shape_rule, got none"):
         shape_rule_of("acme.Twice")

@@ -45,13 +45,16 @@ FUNCTIONS = {
         CONVOLUTION,
     ),
     "binary_connect_convolution": (
-        lambda **k: F.binary_connect_convolution(image(), weight(6, 4, 3, 3), weight(6, 4, 3, 3), **k), CONVOLUTION,
+        lambda **k: F.binary_connect_convolution(image(), weight(6, 4, 3, 3), weight(6, 4, 3, 3), **k),
+        CONVOLUTION,
     ),
     "binary_weight_convolution": (
-        lambda **k: F.binary_weight_convolution(image(), weight(6, 4, 3, 3), weight(6, 4, 3, 3), weight(6), **k), CONVOLUTION,
+        lambda **k: F.binary_weight_convolution(image(), weight(6, 4, 3, 3), weight(6, 4, 3, 3), weight(6), **k),
+        CONVOLUTION,
     ),
     "inq_convolution": (
-        lambda **k: F.inq_convolution(image(), weight(6, 4, 3, 3), nn.Variable((6, 4, 3, 3)), **k), CONVOLUTION,
+        lambda **k: F.inq_convolution(image(), weight(6, 4, 3, 3), nn.Variable((6, 4, 3, 3)), **k),
+        CONVOLUTION,
     ),
     "average_pooling": (lambda **k: F.average_pooling(image(), **k), POOLING),
     "max_pooling": (lambda **k: F.max_pooling(image(), **k), POOLING),
@@ -69,7 +72,8 @@ FUNCTIONS = {
 BACKWARD = {
     "max_pooling_backward": (lambda **k: F.max_pooling_backward(weight(2, 4, 5, 5), image(), **k), POOLING),
     "roi_align_backward": (
-        lambda **k: F.roi_align_backward(weight(1, 4, 2, 2), boxes(), input_shape=(2, 4, 9, 9), **k), {"output_size": 2},
+        lambda **k: F.roi_align_backward(weight(1, 4, 2, 2), boxes(), input_shape=(2, 4, 9, 9), **k),
+        {"output_size": 2},
     ),
     "patch_correlation_backward": (
         lambda **k: F.patch_correlation_backward(weight(2, 3, 3, 5, 2), weight(2, 9, 9, 4), weight(2, 9, 9, 4), **k),
@@ -78,11 +82,15 @@ BACKWARD = {
 }
 #: Positional arguments of layers after the input, unless these are the number of output channels alone.
 OPERANDS = {
-    "depthwise_convolution": (), "depthwise_deconvolution": (), "cpd3_convolution": (4,), "svd_convolution": (4,),
+    "depthwise_convolution": (),
+    "depthwise_deconvolution": (),
+    "cpd3_convolution": (4,),
+    "svd_convolution": (4,),
     "deformable_convolution": (4,),
 }
 MORE = {
-    "cpd3_convolution": {"r": 3}, "svd_convolution": {"r": 3},
+    "cpd3_convolution": {"r": 3},
+    "svd_convolution": {"r": 3},
     "deformable_convolution": {"offset": weight(2, 18, 9, 9), "mask": weight(2, 9, 9, 9)},
 }
 

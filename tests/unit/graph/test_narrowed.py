@@ -153,4 +153,3 @@ def test_a_result_in_a_part_of_memory_that_nobody_has_written():
     assert F.cos(nn.NdArray((1, 3)), outputs=part) is part
     np.testing.assert_array_equal(part.data, np.ones((1, 3)))
     np.testing.assert_array_equal(base.data, [[0, 0, 0], [1, 1, 1]])
-

@@ -154,9 +154,7 @@ class Net:
 
 def leaf(values: Numbers, need_grad: bool) -> nn.Variable:
     """A variable with `values`, floats in float32."""
-    return nn.Variable.from_numpy_array(
-        values.astype(np.float32) if values.dtype.kind == "f" else values, need_grad=need_grad
-    )
+    return nn.Variable.from_numpy_array(values.astype(np.float32) if values.dtype.kind == "f" else values, need_grad=need_grad)
 
 
 def same(given: Sequence[Numbers], expected: Sequence[Numbers]) -> None:
@@ -166,9 +164,7 @@ def same(given: Sequence[Numbers], expected: Sequence[Numbers]) -> None:
 
 
 @pytest.mark.parametrize(("spec", "sample", "axis"), list(table()))
-def test_operator_follows_its_inputs(
-    spec: FunctionSpec, sample: Sample, axis: int, compilations: Compilations
-) -> None:
+def test_operator_follows_its_inputs(spec: FunctionSpec, sample: Sample, axis: int, compilations: Compilations) -> None:
     first: Values = list(numbers_of(spec, sample))
     second = dict(other_values(spec, sample))[axis]
     net = Net(spec, sample.args, first)

@@ -113,9 +113,7 @@ def test_a_negative_slope_keeps_its_input_for_training(inplace: bool) -> None:
     assert (y.d.tolist(), x.g.tolist()) == ([1, 0.5, 0, 1, 2], [-0.5, -0.5, -0.5, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("name", "truth"), [("Softmax", scipy.special.softmax), ("LogSoftmax", scipy.special.log_softmax)]
-)
+@pytest.mark.parametrize(("name", "truth"), [("Softmax", scipy.special.softmax), ("LogSoftmax", scipy.special.log_softmax)])
 @pytest.mark.parametrize("axis", [None, 0, 1, -2])
 def test_softmax_along_an_axis(name: str, truth: Any, axis: int | None) -> None:
     x = RNG.normal(size=(2, 3, 4))
@@ -124,9 +122,7 @@ def test_softmax_along_an_axis(name: str, truth: Any, axis: int | None) -> None:
     check_gradient(name, [x], **args)
 
 
-@pytest.mark.parametrize(
-    ("name", "truth"), [("Softmax", scipy.special.softmax), ("LogSoftmax", scipy.special.log_softmax)]
-)
+@pytest.mark.parametrize(("name", "truth"), [("Softmax", scipy.special.softmax), ("LogSoftmax", scipy.special.log_softmax)])
 def test_softmax_of_large_and_of_no_scores(name: str, truth: Any) -> None:
     check_forward(name, [np.array([[1e4, 0.0, -1e4], [60000.0, 60000.0, 0.0]])], lambda x: truth(x, axis=1))
     for shape in ((0, 3), (3, 0)):
@@ -167,7 +163,5 @@ def test_prelu_at_zero_and_its_shapes() -> None:
     assert dx == 1
     assert dslope == 0
     check_forward("PReLU", [np.zeros((0, 3)), np.ones(3)], np.zeros((0, 3)))
-    with pytest.raises(
-        ShapeError, match=r"x1 must have the shape \(\), \(1,\) or \(3,\) of the channels of x0, got \(2,\)"
-    ):
+    with pytest.raises(ShapeError, match=r"x1 must have the shape \(\), \(1,\) or \(3,\) of the channels of x0, got \(2,\)"):
         run("PReLU", np.zeros((2, 3)), np.zeros(2))

@@ -307,9 +307,7 @@ def test_where_aligns_the_condition_with_the_leading_axes(shape: tuple[int, ...]
 
 
 def test_where_keeps_what_is_not_chosen_out_of_the_gradient() -> None:
-    _, of_true, of_false = run_gradient(
-        "Where", np.array([1.0, 0.0]), np.ones(2), np.ones(2), grads=[np.array([INF, NAN])]
-    )
+    _, of_true, of_false = run_gradient("Where", np.array([1.0, 0.0]), np.ones(2), np.ones(2), grads=[np.array([INF, NAN])])
     np.testing.assert_array_equal(of_true, [INF, 0])
     np.testing.assert_array_equal(of_false, [0, NAN])
 

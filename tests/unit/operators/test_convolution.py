@@ -55,10 +55,7 @@ def deconvolved(
     n_spatial = x.ndim - 2
     kernel = weight.shape[2:]
     lengths = [
-        stride[n] * (x.shape[2 + n] - 1)
-        + dilation[n] * (kernel[n] - 1)
-        + 1
-        + (output_padding[n] if output_padding else 0)
+        stride[n] * (x.shape[2 + n] - 1) + dilation[n] * (kernel[n] - 1) + 1 + (output_padding[n] if output_padding else 0)
         for n in range(n_spatial)
     ]
     y = np.zeros((x.shape[0], weight.shape[1] * group, *lengths))
@@ -435,9 +432,7 @@ def test_fused_convolution_applies_nonlinearities(nonlinearity: str, values: tup
 @pytest.mark.parametrize("batch_stat", [True, False])
 @pytest.mark.parametrize("with_z", [True, False])
 @pytest.mark.parametrize(("pad_mode", "numpy_mode"), [("constant", None), ("reflect", "reflect"), ("repeat", "edge")])
-def test_fused_convolution_pads_and_normalizes(
-    batch_stat: bool, with_z: bool, pad_mode: str, numpy_mode: str | None
-) -> None:
+def test_fused_convolution_pads_and_normalizes(batch_stat: bool, with_z: bool, pad_mode: str, numpy_mode: str | None) -> None:
     inputs = fused_inputs(True, with_z)
     x, weight, bias, *parameters, z = inputs
     args: dict[str, Any] = {"batch_stat": batch_stat, "pad_mode": pad_mode, "constant_value": 0.5, "pad": (1, 1)}
@@ -486,9 +481,7 @@ def test_fused_convolution_with_channels_last() -> None:
 def test_fused_convolution_refuses(z: tuple | None, args: dict, error: type, message: str) -> None:
     plain = {"batch_stat": True, "nonlinearity": "relu", "nonlinearity_args": ()}
     with pytest.raises(error, match=message):
-        SHAPE_RULES["FusedConvolution"](
-            (2, 3, 5, 5), (4, 3, 3, 3), *[None] * 5, z, **{**CONVOLUTION_ARGS, **plain, **args}
-        )
+        SHAPE_RULES["FusedConvolution"]((2, 3, 5, 5), (4, 3, 3, 3), *[None] * 5, z, **{**CONVOLUTION_ARGS, **plain, **args})
 
 
 def bilinear(image: np.ndarray, row: float, col: float) -> float:
@@ -562,9 +555,7 @@ def test_deformable_convolution(
         expected = channels_last(expected)
     inputs = [*images, bias]
     check_forward("DeformableConvolution", inputs, expected, dtypes=("float64",), channel_last=channel_last, **args)
-    check_forward(
-        "DeformableConvolution", inputs, expected, dtypes=("float32",), rtol=1e-9, channel_last=channel_last, **args
-    )
+    check_forward("DeformableConvolution", inputs, expected, dtypes=("float32",), rtol=1e-9, channel_last=channel_last, **args)
     check_gradient("DeformableConvolution", inputs, channel_last=channel_last, **args)
 
 

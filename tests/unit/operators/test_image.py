@@ -58,9 +58,7 @@ def test_interpolate_linear_reads_between_neighbours(settings, size):
         return np.interp(places, np.arange(len(values)), values)
 
     x = normal(2, 3, 4, 5, 3)[(slice(None), slice(None), *(0,) * (3 - len(size)))]
-    check_forward(
-        "Interpolate", [x], lambda x: along_each(x, 2, size, line), output_size=size, mode="linear", **settings
-    )
+    check_forward("Interpolate", [x], lambda x: along_each(x, 2, size, line), output_size=size, mode="linear", **settings)
     check_gradient("Interpolate", [x[:1, :1]], output_size=size, mode="linear", **settings)
 
 
@@ -160,9 +158,7 @@ def cubic_weight(distance, a):
     return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a if distance < 2 else 0.0
 
 
-def resize_line(
-    values, n_out, scale, transformation, mode, start=0.0, end=1.0, extrapolation=0.0, a=-0.75, exclude=False
-):
+def resize_line(values, n_out, scale, transformation, mode, start=0.0, end=1.0, extrapolation=0.0, a=-0.75, exclude=False):
     result = []
     for o in range(n_out):
         place = resize_place(o, len(values), n_out, scale, transformation, start, end)
@@ -178,9 +174,7 @@ def resize_line(
             if exclude:
                 weights *= [0 <= tap < len(values) for tap in taps]
                 weights /= weights.sum()
-            result.append(
-                sum(w * values[np.clip(tap, 0, len(values) - 1)] for w, tap in zip(weights, taps, strict=True))
-            )
+            result.append(sum(w * values[np.clip(tap, 0, len(values) - 1)] for w, tap in zip(weights, taps, strict=True)))
     return np.array(result)
 
 
@@ -477,10 +471,7 @@ def warp_truth(x, grid, padding_mode, align_corners):
     places = (normalized + 1) * (lengths - 1) / 2 if align_corners else ((normalized + 1) * lengths - 1) / 2
     mode = SCIPY_MODES[padding_mode, align_corners]
     return np.stack(
-        [
-            [map_coordinates(image, at, order=1, mode=mode) for image in images]
-            for images, at in zip(x, places, strict=True)
-        ]
+        [[map_coordinates(image, at, order=1, mode=mode) for image in images] for images, at in zip(x, places, strict=True)]
     )
 
 
@@ -491,9 +482,7 @@ def test_warp_by_grid_linear(spatial, padding_mode, align_corners):
     x, grid = normal(2, 3, *spatial), 1.3 * normal(2, *spatial[::-1], len(spatial))
     args = {"padding_mode": padding_mode, "align_corners": align_corners}
     check_forward("WarpByGrid", [x, grid], lambda x, g: warp_truth(x, g, **args), dtypes=("float64",), **args)
-    check_forward(
-        "WarpByGrid", [x, grid], lambda x, g: warp_truth(x, g, **args), dtypes=("float32",), atol=1e-10, **args
-    )
+    check_forward("WarpByGrid", [x, grid], lambda x, g: warp_truth(x, g, **args), dtypes=("float32",), atol=1e-10, **args)
     check_gradient("WarpByGrid", [x[:, :2], grid[:, :2]], **args)
 
 
@@ -512,9 +501,7 @@ def test_warp_by_grid_nearest_takes_the_closest(padding_mode):
 def test_warp_by_grid_channel_last_moves_the_channel(mode):
     x, grid = normal(2, 4, 5, 3), normal(2, 6, 3, 2)
     y = run("WarpByGrid", np.moveaxis(x, -1, 1), grid, mode=mode)[0]
-    check_forward(
-        "WarpByGrid", [x, grid], lambda *_: np.moveaxis(y, 1, -1), dtypes=("float64",), mode=mode, channel_last=True
-    )
+    check_forward("WarpByGrid", [x, grid], lambda *_: np.moveaxis(y, 1, -1), dtypes=("float64",), mode=mode, channel_last=True)
     check_gradient("WarpByGrid", [x, grid], wrt=[0] if mode == "nearest" else None, mode=mode, channel_last=True)
 
 

@@ -53,9 +53,7 @@ def test_embed_looks_up_rows(x0: Any) -> None:
     check_gradient("Embed", [x0, w])
 
 
-@pytest.mark.parametrize(
-    ("axis", "indices"), [(0, [2, 0, 2]), (1, [[1, -1], [0, 3]]), (-1, 1), (2, np.zeros((0,), int))]
-)
+@pytest.mark.parametrize(("axis", "indices"), [(0, [2, 0, 2]), (1, [[1, -1], [0, 3]]), (-1, 1), (2, np.zeros((0,), int))])
 def test_gather_without_batch_axes_is_take(axis: int, indices: Any) -> None:
     x = normal(3, 4, 2)
     check_forward("Gather", [x, indices], lambda x, i: np.take(x, np.asarray(indices), axis=axis), axis=axis)
@@ -235,9 +233,7 @@ def test_sort_takes_empty_arrays() -> None:
     check_forward("Sort", [np.zeros((2, 0))], (np.zeros((2, 0)), np.zeros((2, 0), int)), with_index=True, reverse=True)
 
 
-@pytest.mark.parametrize(
-    "flags", [(False, False, False), (True, True, True), (False, True, False), (False, False, True)]
-)
+@pytest.mark.parametrize("flags", [(False, False, False), (True, True, True), (False, True, False), (False, False, True)])
 def test_unique_agrees_with_numpy(flags: tuple[bool, bool, bool]) -> None:
     x = RNG.integers(0, 4, (3, 5)).astype(float)
     args = dict(zip(("with_index", "with_inverse", "with_counts"), flags, strict=True))
@@ -307,9 +303,7 @@ def test_top_k_grad_keeps_the_best_gradients() -> None:
     x, dy = normal(1, 2, 2), np.array([[[1.0, -7.0], [3.0, 2.0]]])
     check_forward("TopKGrad", [x], lambda x: x, k=2)
     np.testing.assert_array_equal(run_gradient("TopKGrad", x, grads=[dy], k=2)[0], [[[0.0, 0.0], [3.0, 2.0]]])
-    np.testing.assert_array_equal(
-        run_gradient("TopKGrad", x, grads=[dy], k=1, abs=True)[0], [[[0.0, -7.0], [0.0, 0.0]]]
-    )
+    np.testing.assert_array_equal(run_gradient("TopKGrad", x, grads=[dy], k=1, abs=True)[0], [[[0.0, -7.0], [0.0, 0.0]]])
 
 
 # Boxes
@@ -364,9 +358,7 @@ CORNERS = [[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 3, 1, 4.0]]]
 )
 def test_onnx_non_max_suppression(boxes: Any, scores: Any, args: dict[str, Any], truth: Any) -> None:
     settings = {"max_output_boxes_per_class": 3, "iou_threshold": 0.5, **args}
-    check_forward(
-        "ONNXNonMaxSuppression", [boxes, scores], np.asarray(truth), dtypes=("float64", "float32"), **settings
-    )
+    check_forward("ONNXNonMaxSuppression", [boxes, scores], np.asarray(truth), dtypes=("float64", "float32"), **settings)
 
 
 # Several axes at once

@@ -138,9 +138,7 @@ def test_labels_must_be_classes_and_fit_the_scores(name: str) -> None:
     x = np.full((2, 3), 0.3)
     with pytest.raises(ArgumentError, match=rf"{spec_of(name).api}: target must be below 3, .*, got 5"):
         run(name, x, np.array([[5], [0]]))
-    with pytest.raises(
-        ShapeError, match=r"target must have the shape of x with length 1 on axis 1, \(2, 1\), got \(2,\)"
-    ):
+    with pytest.raises(ShapeError, match=r"target must have the shape of x with length 1 on axis 1, \(2, 1\), got \(2,\)"):
         run(name, x, np.array([0, 1]))
 
 

@@ -87,18 +87,14 @@ def test_batch_normalization_by_running_statistics(name: str, shape: tuple, axes
 @pytest.mark.parametrize("batch_stat", [True, False])
 def test_batch_normalization_without_parameters(batch_stat: bool) -> None:
     x, beta, gamma, mean, variance = batch_inputs((4, 3, 2), (1,))
-    (plain, *_) = run(
-        "BatchNormalization", x, None, None, mean, variance, no_scale=True, no_bias=True, batch_stat=batch_stat
-    )
+    (plain, *_) = run("BatchNormalization", x, None, None, mean, variance, no_scale=True, no_bias=True, batch_stat=batch_stat)
     (scaled, *_) = run("BatchNormalization", x, None, gamma, mean, variance, batch_stat=batch_stat)
     (shifted, *_) = run("BatchNormalization", x, beta, None, mean, variance, batch_stat=batch_stat)
     np.testing.assert_allclose(scaled, plain * gamma)
     np.testing.assert_allclose(shifted, plain + beta)
     for parameters in ((None, None), (None, gamma), (beta, None)):
         inputs = [x, *parameters, mean, variance]
-        check_gradient(
-            "BatchNormalization", inputs, wrt=[n for n in range(3) if inputs[n] is not None], batch_stat=batch_stat
-        )
+        check_gradient("BatchNormalization", inputs, wrt=[n for n in range(3) if inputs[n] is not None], batch_stat=batch_stat)
 
 
 def test_batch_normalization_moves_running_statistics_by_the_unbiased_variance() -> None:
@@ -213,9 +209,7 @@ def test_normalization_of_samples(name: str, shape: tuple, parameter_shape: tupl
     check_gradient(name, [inputs[0], inputs[1], None], wrt=(0, 1), **args)
 
 
-@pytest.mark.parametrize(
-    "name", ["LayerNormalization", "InstanceNormalization", "TensorNormalization", "GroupNormalization"]
-)
+@pytest.mark.parametrize("name", ["LayerNormalization", "InstanceNormalization", "TensorNormalization", "GroupNormalization"])
 def test_normalization_of_an_empty_batch(name: str) -> None:
     check_forward(name, [normal(0, 4, 2), None, None], np.zeros((0, 4, 2)))
     check_gradient(name, [normal(0, 4, 2), None, None], wrt=(0,))
@@ -311,9 +305,7 @@ def test_weight_normalization(shape: tuple, dim: int) -> None:
     inputs = [normal(*shape), uniform(shape[dim])]
 
     def truth(w: np.ndarray, g: np.ndarray) -> np.ndarray:
-        slices = [
-            s * length / math.sqrt((s**2).sum() + 0.1) for s, length in zip(np.moveaxis(w, dim, 0), g, strict=True)
-        ]
+        slices = [s * length / math.sqrt((s**2).sum() + 0.1) for s, length in zip(np.moveaxis(w, dim, 0), g, strict=True)]
         return np.stack(slices, axis=dim)
 
     check_forward("WeightNormalization", inputs, truth, dim=dim, eps=0.1)

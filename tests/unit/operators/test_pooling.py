@@ -203,9 +203,7 @@ def test_global_average_pooling_refuses_arrays_without_spatial_axes() -> None:
 @pytest.mark.parametrize("shape", [(2, 3, 2, 3), (2, 3), (0, 1, 2, 2)])
 def test_unpooling(shape: tuple) -> None:
     x = rng.standard_normal(shape)
-    check_forward(
-        "Unpooling", [x], lambda x: np.kron(x, np.ones((2, 3))) if x.size else np.zeros((0, 1, 4, 6)), kernel=(2, 3)
-    )
+    check_forward("Unpooling", [x], lambda x: np.kron(x, np.ones((2, 3))) if x.size else np.zeros((0, 1, 4, 6)), kernel=(2, 3))
     check_gradient("Unpooling", [x], kernel=(2, 3))
 
 
@@ -237,9 +235,7 @@ def aligned(images: np.ndarray, boxes: np.ndarray, size: tuple, scale: tuple, ra
     return y
 
 
-BOXES = np.array(
-    [[0, 1, 2, 5, 6], [1, -3, -3, 12, 12], [1, 1.2, 2.3, 1.9, 2.8], [0, 0, 0, 8, 7], [0, 3, 3, 3, 3]], float
-)
+BOXES = np.array([[0, 1, 2, 5, 6], [1, -3, -3, 12, 12], [1, 1.2, 2.3, 1.9, 2.8], [0, 0, 0, 8, 7], [0, 3, 3, 3, 3]], float)
 
 
 @pytest.mark.parametrize("channel_last", [False, True])

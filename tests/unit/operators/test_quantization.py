@@ -126,9 +126,7 @@ def test_pow2_quantize_rounds_the_numbers_next_to_a_threshold(dtype, with_zero):
 
 
 def test_pow2_quantize_refuses_too_few_bits():
-    with pytest.raises(
-        ArgumentError, match="n must leave a bit for the exponent beside those for sign and zero, got 2"
-    ):
+    with pytest.raises(ArgumentError, match="n must leave a bit for the exponent beside those for sign and zero, got 2"):
         shapes("Pow2Quantize", (3,), n=2)
     assert shapes("Pow2Quantize", (3,), n=2, with_zero=False) == ((3,),)
 
@@ -316,9 +314,7 @@ def test_binary_weight_layers_scale_the_signs_of_each_output(case):
     _, signs, alpha = run(name, *inputs, **args)
     np.testing.assert_array_equal(signs, np.sign(weight))
     np.testing.assert_allclose(alpha, scale.ravel())
-    gradients = check_surrogate(
-        name, inputs, lambda x, w, s, a, b: layer(x, scaled + w - weight, b), wrt=[0, 1, 4], **args
-    )
+    gradients = check_surrogate(name, inputs, lambda x, w, s, a, b: layer(x, scaled + w - weight, b), wrt=[0, 1, 4], **args)
     assert gradients[2:4] == (None, None)
 
 

@@ -78,9 +78,7 @@ CELLS: list[tuple[str, dict, Callable, tuple, tuple, int]] = [
 NETWORKS = [(1, False), (1, True), (2, False), (3, True)]
 
 
-def network_inputs(
-    gates: tuple, bias_gates: tuple, n_states: int, n_layers: int, n_directions: int, n_batch: int = B
-) -> list:
+def network_inputs(gates: tuple, bias_gates: tuple, n_states: int, n_layers: int, n_directions: int, n_batch: int = B) -> list:
     return [
         normal(T, n_batch, D),
         *(normal(n_layers, n_directions, n_batch, H) for _ in range(n_states)),

@@ -167,9 +167,7 @@ def test_running_results(name: str, accumulate: Any, start: float, axis: int, ex
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
-@pytest.mark.parametrize(
-    "row", [[2.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 3.0], [2.0, 3.0, 4.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
-)
+@pytest.mark.parametrize("row", [[2.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 3.0], [2.0, 3.0, 4.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
 def test_running_product_gradient_is_exact_at_zeros(row: list[float], exclusive: bool, reverse: bool) -> None:
     check_gradient("CumProd", [np.array(row)], exclusive=exclusive, reverse=reverse)
 

@@ -136,9 +136,7 @@ def test_broadcast_to_length_zero() -> None:
     check_forward("Broadcast", [normal(1, 3)], np.zeros((0, 3)), shape=(0, 3))
 
 
-@pytest.mark.parametrize(
-    ("y_shape", "axis"), [((4, 5), None), ((5,), -1), ((3, 4), 0), ((4,), 1), ((), None), ((3, 4, 5), 0)]
-)
+@pytest.mark.parametrize(("y_shape", "axis"), [((4, 5), None), ((5,), -1), ((3, 4), 0), ((4,), 1), ((), None), ((3, 4, 5), 0)])
 def test_broadcast_to_places_y_at_an_axis_of_x(y_shape: tuple[int, ...], axis: int | None) -> None:
     y = normal(*y_shape)
     first = 3 - len(y_shape) if axis is None or axis < 0 else axis

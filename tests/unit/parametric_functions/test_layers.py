@@ -230,9 +230,7 @@ def test_attention_refuses_unknown_initial_values():
 
 
 def test_transformer_checks_its_sequences():
-    with pytest.raises(
-        ArgumentError, match=r"transformer: tgt must have the shape \(length, batch, 12\), got \(5, 2, 8\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"transformer: tgt must have the shape \(length, batch, 12\), got \(5, 2, 8\)"):
         PF.transformer(nn.Variable((5, 2, 12)), nn.Variable((5, 2, 8)), embed_dim=12, num_heads=3)
 
 

@@ -139,9 +139,7 @@ def test_a_scope_is_not_a_parameter():
         set_parameter("a", nn.Variable((1,)))
     with pytest.raises(ArgumentError, match=r"get_parameter_or_create: name must not be that of a scope, got 'a'"):
         get_parameter_or_create("a", (1,))
-    with pytest.raises(
-        ArgumentError, match=r"parameter_scope: a scope must not have the name of a parameter, got 'a/w'"
-    ):
+    with pytest.raises(ArgumentError, match=r"parameter_scope: a scope must not have the name of a parameter, got 'a/w'"):
         parameter_scope("a/w").__enter__()
 
 
@@ -254,9 +252,7 @@ def test_name_is_also_positional():
     assert list(get_parameters()) == ["fc/affine/W", "fc/affine/b"]
 
 
-@pytest.mark.parametrize(
-    ("name", "path"), [(None, ""), ("", ""), ("a", "a/"), ("/a//b/", "a/b/"), (np.str_("a"), "a/")]
-)
+@pytest.mark.parametrize(("name", "path"), [(None, ""), ("", ""), ("a", "a/"), ("/a//b/", "a/b/"), (np.str_("a"), "a/")])
 def test_a_name_may_be_a_path(name, path):
     for _ in range(2):
         scale(nn.Variable((2,)), name=name)

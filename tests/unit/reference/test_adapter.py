@@ -22,9 +22,7 @@ def make_spec(inputs=("x",), outputs=("y",), **fields):
 
 def run(function, spec, inputs, outputs, *, args=None, key=()):
     """Run `function` as the kernel of `spec` on arrays."""
-    descs = [
-        tuple(None if a is None else ArrayDesc(a.shape, str(a.dtype)) for a in arrays) for arrays in (inputs, outputs)
-    ]
+    descs = [tuple(None if a is None else ArrayDesc(a.shape, str(a.dtype)) for a in arrays) for arrays in (inputs, outputs)]
     call = Call(spec, args or {}, *descs, "float32")
     return ReferenceKernel(function, np).forward(call)(*inputs, *outputs, *key)
 
@@ -76,9 +74,7 @@ def test_infinities_and_nan_come_without_warnings():
 
 
 def test_a_result_of_another_shape_is_not_broadcast():
-    with pytest.raises(
-        ShapeError, match=r"test: the reference kernel must return the shape \(2,\) of the rule, got \(1,\)"
-    ):
+    with pytest.raises(ShapeError, match=r"test: the reference kernel must return the shape \(2,\) of the rule, got \(1,\)"):
         run(lambda xp, x: x[:1], make_spec(), [np.zeros(2)], [np.empty(2)])
 
 

@@ -17,9 +17,7 @@ def test_shapes_broadcast_as_in_numpy(shapes: list[tuple[int, ...]]) -> None:
     try:
         expected = np.broadcast_shapes(*shapes)
     except ValueError:
-        with pytest.raises(
-            ShapeError, match=r"input shapes must be equal or 1 on each axis, .*, got"
-        ):
+        with pytest.raises(ShapeError, match=r"input shapes must be equal or 1 on each axis, .*, got"):
             broadcast_shapes(*shapes)
     else:
         assert broadcast_shapes(*shapes) == expected

@@ -504,9 +504,7 @@ def test_wrong_states_change_nothing(pair):
     solver = trained(pair)
     good = solver.get_states()["a"]
     good.t = 9
-    with pytest.raises(
-        ArgumentError, match=r"set_states: a parameter must be set before its states, got c \(set: a, b\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"set_states: a parameter must be set before its states, got c \(set: a, b\)"):
         solver.set_states({"a": good, "c": good})
     with pytest.raises(ArgumentError, match="the states of Adam must be mean, var, got none for b"):
         solver.set_states({"a": good, "b": SolverState({}, 1)})

@@ -58,7 +58,7 @@ def rotate(x=None, bias=None, angle=None, axes=None, n_outputs=-1, outputs=None,
     return apply(ROTATE, (x, bias), {"angle": angle, "axes": axes, "mode": mode}, outputs)
 '''
 
-ROTATE_STUB = '''\
+ROTATE_STUB = """\
 def rotate(
     x: Operand,
     bias: Operand | None = None,
@@ -69,7 +69,7 @@ def rotate(
     *,
     mode: str = "near",
 ) -> Operand | tuple[Operand, ...]: ...
-'''
+"""
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_functions_have_the_public_signature_and_docstring(checkout: Path) -> No
     assert ROTATE in text and ROTATE_STUB in stub
     assert "def mix(\n    w: Operand,\n    *x: Operand,\n    axis: int,\n    n_outputs: int = -1,\n" in stub
     assert "def mix(w=None, *x, axis=None, n_outputs=-1, outputs=None, **unknown):" in text
-    assert "return apply(MIX, (w, *x), {\"axis\": axis}, outputs)" in text
+    assert 'return apply(MIX, (w, *x), {"axis": axis}, outputs)' in text
 
 
 def test_functions_without_inputs_give_variables(checkout: Path) -> None:

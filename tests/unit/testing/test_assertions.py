@@ -16,9 +16,7 @@ def test_close_arrays_pass():
 
 
 def test_the_message_names_the_largest_difference():
-    with pytest.raises(
-        AssertionError, match=r"here: 2 of 3 elements differ by more than 1e-06 \+ 1e-05 .* most at \(2,\)"
-    ):
+    with pytest.raises(AssertionError, match=r"here: 2 of 3 elements differ by more than 1e-06 \+ 1e-05 .* most at \(2,\)"):
         assert_allclose([1.0, 2.1, 5.0], [1.0, 2.0, 3.0], err_msg="here")
 
 

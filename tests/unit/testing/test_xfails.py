@@ -8,9 +8,7 @@ from nn_core.testing.xfails import read_xfails
 
 def test_lines_have_id_date_and_reason(tmp_path):
     path = tmp_path / "xfails.txt"
-    path.write_text(
-        "# why\n\ntest_forward[cpu-Tanh-float32-far]  2026-03-01  loses digits at 80\ntest_xfails 2026-03-01 x\n"
-    )
+    path.write_text("# why\n\ntest_forward[cpu-Tanh-float32-far]  2026-03-01  loses digits at 80\ntest_xfails 2026-03-01 x\n")
     found = read_xfails(path)
     assert list(found) == ["test_forward[cpu-Tanh-float32-far]", "test_xfails"]
     assert found["test_forward[cpu-Tanh-float32-far]"].reason == "loses digits at 80"
@@ -20,9 +18,7 @@ def test_no_file_is_no_failure(tmp_path):
     assert read_xfails(tmp_path / "xfails.txt") == {}
 
 
-@pytest.mark.parametrize(
-    "line", ["test_a", "test_a 2026-03-01", "test_a today because", "test a[b] 2026-03-01 because"]
-)
+@pytest.mark.parametrize("line", ["test_a", "test_a 2026-03-01", "test_a today because", "test a[b] 2026-03-01 because"])
 def test_other_lines_are_refused(tmp_path, line):
     path = tmp_path / "xfails.txt"
     path.write_text(line)

@@ -87,4 +87,3 @@ def _prelu(call: Call) -> Value:
     after = len(call.shape) - call.args["base_axis"] - 1
     shape = (1,) if slope.size == 1 else (slope.shape[0],) + (1,) * after
     return call.map("a >= 0.0f ? a : b * a", call.x, reshaped(call.program, call.name, slope, shape))
-

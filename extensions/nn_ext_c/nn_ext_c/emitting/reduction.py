@@ -113,4 +113,3 @@ def _cumulated(call: Call) -> Value:
         code.line(line)
     call.program.add(Step(call.name, code.text(), [Argument("x", call.x), Argument("y", target, True)]))
     return target
-

@@ -271,9 +271,7 @@ def _stride(table: Array) -> int | None:
     return int(table[1]) if (np.diff(table) == table[1]).all() else None
 
 
-def _by_tables(
-    program: Program, title: str, source: Buffer, shape: Shape, base: int, tables: Sequence[Array]
-) -> Value:
+def _by_tables(program: Program, title: str, source: Buffer, shape: Shape, base: int, tables: Sequence[Array]) -> Value:
     target = program.new(shape, source.dtype)
     code = Code()
     counters = code.loops(shape)

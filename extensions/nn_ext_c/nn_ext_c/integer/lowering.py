@@ -174,9 +174,7 @@ class Lowering:
             try:
                 self._function(function)
             except NotExportableError as error:
-                self.problems.append(
-                    f"{function.name} (function {position} of {len(self.order)}, inputs {shapes}): {error}"
-                )
+                self.problems.append(f"{function.name} (function {position} of {len(self.order)}, inputs {shapes}): {error}")
                 self._note(function, [0] * len(function.outputs))
         refuse(self.problems)
 

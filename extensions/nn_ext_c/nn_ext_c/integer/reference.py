@@ -137,4 +137,3 @@ _RUN: Final[dict[str, Run]] = {
 _RAW: Final = frozenset({"largest", "lookup", "softmax", "move", "join"})
 #: For tests: every kind.
 KINDS: Final[frozenset[str]] = frozenset(_RUN)
-

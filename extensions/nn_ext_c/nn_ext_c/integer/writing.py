@@ -105,9 +105,7 @@ def _window(w: Writing, node: Node, made: Tensor) -> Value:
     code.close_to(depth)
     place = dot([b, group, filter_, *counts], g.y.strides)
     rescale(code, f"(int64_t)total * multiplier[{row}]", f"shift[{row}]", place, made.scale.zero, node)
-    constants = [
-        Argument(name, w.program.constant(data[name], "int32", name)) for name in ("bias", "multiplier", "shift")
-    ]
+    constants = [Argument(name, w.program.constant(data[name], "int32", name)) for name in ("bias", "multiplier", "shift")]
     arguments = [Argument("x", g.x), Argument("w", g.weight), *constants, Argument("y", g.y, True)]
     w.program.add(Step(data["title"], code.text(), arguments))
     return target

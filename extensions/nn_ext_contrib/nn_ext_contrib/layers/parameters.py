@@ -12,9 +12,7 @@ ZEROS = initializer.ConstantInitializer(0)
 ONES = initializer.ConstantInitializer(1)
 
 
-def trained(
-    name: str, shape: Sequence[int], given: Initializer | None, usual: Initializer, fix_parameters: bool
-) -> Variable:
+def trained(name: str, shape: Sequence[int], given: Initializer | None, usual: Initializer, fix_parameters: bool) -> Variable:
     """Return a parameter to train unless it is fixed, from the initial values given, else the usual ones."""
     return get_parameter_or_create(name, tuple(shape), usual if given is None else given, True, not fix_parameters)
 

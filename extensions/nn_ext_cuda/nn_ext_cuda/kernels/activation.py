@@ -64,9 +64,7 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "Softmax": Softmax(log=False),
     "LogSoftmax": Softmax(log=True),
     "ELU": Pointwise("elu(x, alpha)", {"x": "dy * elu_slope(x, alpha)"}),
-    "SELU": Pointwise(
-        "scale * elu(x, alpha)", {"x": "dy * scale * (x > 0 ? R(1) : alpha * exp(smaller(x, R(0))))"}
-    ),
+    "SELU": Pointwise("scale * elu(x, alpha)", {"x": "dy * scale * (x > 0 ? R(1) : alpha * exp(smaller(x, R(0))))"}),
     "PReLU": Pointwise(
         "x0 >= 0 ? x0 : x1 * x0",
         {"x0": "x0 >= 0 ? dy : x1 * dy", "x1": "x0 >= 0 ? R(0) : x0 * dy"},
@@ -75,9 +73,7 @@ ACTIVATION: Final[dict[str, Kernel]] = {
     "GELU": Pointwise("gelu(x)", {"x": "dy * gelu_slope(x)"}),
     "Mish": Pointwise("mish(x)", {"x": "dy * mish_slope(x)"}),
     "ReLU6": Pointwise("smaller(rectified(x), R(6))", {"x": "y > 0 && y < 6 ? dy : R(0)"}),
-    "HardSigmoid": Pointwise(
-        "smaller(larger(0.2 * x + 0.5, R(0)), R(1))", {"x": "fabs(x) <= 2.5 ? 0.2 * dy : R(0)"}
-    ),
+    "HardSigmoid": Pointwise("smaller(larger(0.2 * x + 0.5, R(0)), R(1))", {"x": "fabs(x) <= 2.5 ? 0.2 * dy : R(0)"}),
     "HardTanh": Pointwise("smaller(larger(x, R(-1)), R(1))", {"x": "fabs(x) <= 1 ? dy : R(0)"}),
     "LogSigmoid": Pointwise("-softplus(-x)", {"x": "dy * sigmoid(-x)"}),
     "SoftPlus": Pointwise("softplus(beta * x) / beta", {"x": "dy * sigmoid(beta * x)"}),

@@ -209,9 +209,7 @@ def _code(call: Call, function: str) -> Code:
     return Code(function, f"{header}typedef {C_TYPES[call.dtype]} T;\n{files}", real_type(call.dtype))
 
 
-def _launches(
-    call: Call, function: str, n_blocks: int, widths: Sequence[int], arguments: Sequence[Argument]
-) -> list[Launch]:
+def _launches(call: Call, function: str, n_blocks: int, widths: Sequence[int], arguments: Sequence[Argument]) -> list[Launch]:
     """One launch of `n_blocks` tiles, for each group of features of results of `widths`; none where there are no tiles."""
     sizes, tile = _sizes(call), _tile(call)
     n_groups = max((-(-width // _features(sizes)) for width in widths), default=1)

@@ -33,9 +33,7 @@ class Sourced:
         moves: Whether axes before `base_axis` are altered, which exchanges samples.
     """
 
-    def __init__(
-        self, position: str, of_axis: Callable[[Call, Shape], Sequence[int]], moves: Callable[[Call], bool]
-    ) -> None:
+    def __init__(self, position: str, of_axis: Callable[[Call, Shape], Sequence[int]], moves: Callable[[Call], bool]) -> None:
         self._position = position
         self._of_axis = of_axis
         self._moves = moves

@@ -58,9 +58,7 @@ class Bordered:
         names = f"d{call.spec.outputs[0].name}", f"d{call.spec.inputs[0].name}"
         return self._program(call, names, wanted, transposed=not self._transposed)
 
-    def _program(
-        self, call: Call, names: tuple[str, str], wanted: Sequence[bool] | None, *, transposed: bool
-    ) -> Runner:
+    def _program(self, call: Call, names: tuple[str, str], wanted: Sequence[bool] | None, *, transposed: bool) -> Runner:
         """The program that reads the first of two arrays and writes the second one."""
         x = (call.outputs if self._transposed else call.inputs)[0]
         assert x is not None

@@ -267,9 +267,7 @@ def _dividing(length: int) -> list[np.generic]:
     return [np.uint32(number) for number in (length, *divider(length))]
 
 
-def _with_memory(
-    launches: Sequence[Launch], n_arrays: int, constants: Sequence[Constant], n_bytes: Sequence[int]
-) -> Runner:
+def _with_memory(launches: Sequence[Launch], n_arrays: int, constants: Sequence[Constant], n_bytes: Sequence[int]) -> Runner:
     """Launches over the arrays of a call, then tables, then memory for what is in between."""
     n_known = n_arrays + len(constants)
     program = Program(launches, n_known + len(n_bytes))

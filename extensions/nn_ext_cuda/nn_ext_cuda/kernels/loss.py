@@ -35,9 +35,7 @@ class SoftmaxCrossEntropy:
         """One launch, from the scores and the labels."""
         return self._program(call, "cross_entropy_backward", [0, 1, 3, 4], 6)
 
-    def _program(
-        self, call: Call, function: str, places: Sequence[Argument], n_arrays: int, *, tells: bool = False
-    ) -> Runner:
+    def _program(self, call: Call, function: str, places: Sequence[Argument], n_arrays: int, *, tells: bool = False) -> Runner:
         scores, axis = call.inputs[0], call.args["axis"]
         assert scores is not None and isinstance(axis, int)
         types = {"L": C_TYPES[call.outputs[0].dtype]}

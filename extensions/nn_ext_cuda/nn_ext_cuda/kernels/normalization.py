@@ -174,9 +174,7 @@ class Normalization:
 
         return made
 
-    def _standardize(
-        self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], *, relu: bool
-    ) -> Program:
+    def _standardize(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], *, relu: bool) -> Program:
         """Statistics, kept and running ones, and standardized values."""
         frame, composition = self._composition(call, arrays, names)
         api = _FUSED if relu else call.spec.api
@@ -233,9 +231,7 @@ class Normalization:
         def made(has_z: bool) -> Program:
             arrays, dz = backward_arrays(call, wanted), call.outputs[0] if has_z else None
             arrays[len(call.inputs)] = call.outputs[0]
-            return self._gradients(
-                call, [*arrays, dz], [*backward_names(call), "dz"], wants_dx=bool(wanted[0]), relu=True
-            )
+            return self._gradients(call, [*arrays, dz], [*backward_names(call), "dz"], wants_dx=bool(wanted[0]), relu=True)
 
         return made
 
@@ -332,9 +328,7 @@ class Normalization:
         given = {entry.name: place for place, entry in enumerate(call.spec.inputs) if call.inputs[place] is not None}
         return [given.get(name) for name in names]
 
-    def _composition(
-        self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]
-    ) -> tuple[Frame, Composition]:
+    def _composition(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> tuple[Frame, Composition]:
         frame = self._frame(call)
         count = _count(frame)
         shapes = dict.fromkeys((*self._kept(call), "mean", "variance"), frame.statistics)

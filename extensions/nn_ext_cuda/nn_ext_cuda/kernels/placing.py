@@ -191,9 +191,7 @@ PLACING: Final[Mapping[str, Kernel]] = {
         f"const R a = R(load(x[i])); store(dx[i], R(load(dy[{_FIRST}])) * elu_slope(a, alpha)"
         f" - R(load(dy[{_SECOND}])) * elu_slope(-a, alpha));",
     ),
-    "ClassMask": Placed(
-        lambda call: _classes(call, call.outputs[0].shape), "store(y[i], R(target[i0 * inner + i2] == i1));"
-    ),
+    "ClassMask": Placed(lambda call: _classes(call, call.outputs[0].shape), "store(y[i], R(target[i0 * inner + i2] == i1));"),
     "OneHot": Placed(_cells, _hits),
     "CategoricalCrossEntropy": Loss(),
     "Constant": Placed(_whole, "store(y[i], val);"),

@@ -186,9 +186,7 @@ QUANTIZATION: Final[dict[str, Kernel]] = {
     "FixedPointQuantize": Pointwise(
         _within(f"{_nearest('x / delta')} * delta", "low", "high"), _straight_through, settings=_range
     ),
-    "Pow2Quantize": Pointwise(
-        f"x != x ? x : sign != 0 && x < 0 ? -{_LEVEL} : {_LEVEL}", _straight_through, settings=_powers
-    ),
+    "Pow2Quantize": Pointwise(f"x != x ? x : sign != 0 && x < 0 ? -{_LEVEL} : {_LEVEL}", _straight_through, settings=_powers),
     "DequantizeLinear": Pointwise(
         "(x - zero_point) * scale",
         {"x": "dy * scale", "scale": "dy * (x - zero_point)", "zero_point": "-dy * scale"},

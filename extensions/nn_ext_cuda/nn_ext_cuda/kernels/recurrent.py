@@ -222,9 +222,7 @@ class _Forward:
         assert isinstance(chance, float)
         n = call.outputs[-1].size
         numbers = [np.uint32(math.ceil(chance * 2**24)), real(call.dtype, 1 / (1 - chance))]
-        code = from_file(
-            "random.cu", "dropout_mask", real_type(call.dtype), before=("philox.cuh",), T=C_TYPES[call.dtype]
-        )
+        code = from_file("random.cu", "dropout_mask", real_type(call.dtype), before=("philox.cuh",), T=C_TYPES[call.dtype])
         return SeededProgram([flat(code, -(-n // 4), [np.int64(n), 1, 0, *numbers])], 2), net.places["mask"]
 
     def _run(self, layer: int, direction: int) -> None:
@@ -367,9 +365,7 @@ class _Backward:
         net.multiply(of_first, given, target, (net.gates, net.hidden, net.batch))
         if net.steps > 1:
             forwards = direction == 0
-            later = Matrix(
-                self._drecurrent, net.gates, start=net.batch * net.gates if forwards else 0, transposed=True
-            )
+            later = Matrix(self._drecurrent, net.gates, start=net.batch * net.gates if forwards else 0, transposed=True)
             old = Matrix(self._kept, net.width, start=net.output_at(layer, direction, 0 if forwards else 1))
             sizes = net.gates, net.hidden, rows - net.batch
             net.multiply(later, old, target, sizes, accumulate=True)

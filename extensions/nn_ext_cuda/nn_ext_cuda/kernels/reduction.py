@@ -43,9 +43,7 @@ class Reduction:
     def forward(self, call: Call) -> Runner:
         """One launch, or two where few results are made of many elements."""
         composition = self._composition(call, forward_arrays(call), ["x", "y"])
-        composition.reduce(
-            f"{call.spec.api}_forward", "y", self._expression, combine=self._combine, finish=self._finish
-        )
+        composition.reduce(f"{call.spec.api}_forward", "y", self._expression, combine=self._combine, finish=self._finish)
         return composition.program()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:

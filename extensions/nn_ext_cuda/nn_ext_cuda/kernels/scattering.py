@@ -91,9 +91,7 @@ class ScatterAdd(Positioned):
             lines.append("rows[i] = inside ? row : -1; if (!inside) tell(fault, fault_number, given);")
             numbers["reach"] = x0.shape[axis]  # type: ignore[index]  # an int by the specification
             fault = beyond_length(call.spec.api, "indices", numbers["reach"])
-            ordering.launches.append(
-                _numbered("scatter_add_rows", n, " ".join(lines), numbers, (1, rows, sources), fault)
-            )
+            ordering.launches.append(_numbered("scatter_add_rows", n, " ".join(lines), numbers, (1, rows, sources), fault))
             ordering.put(rows, sources, 2, 3, n, 1, add=True)
         return ordering.runner()
 

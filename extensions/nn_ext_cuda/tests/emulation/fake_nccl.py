@@ -54,7 +54,7 @@ class Event:
 class NcclCommunicator:
     """One rank."""
 
-    def __init__(self, ndev, commId, rank):# CuPy's names
+    def __init__(self, ndev, commId, rank):  # CuPy's names
         assert isinstance(commId, bytes) and len(commId) == ID_BYTES
         with _lock:
             world = _worlds.setdefault(commId, ThreadWorld(ndev))

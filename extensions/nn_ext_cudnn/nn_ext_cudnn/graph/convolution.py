@@ -186,9 +186,7 @@ class ConvolutionKernel:
         graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue, adds)
         return GraphRunner(call.spec.api, graph, {place + 1: place for place in views}, excluded_notes(call.dtype))
 
-    def _views(
-        self, call: Call, arrays: Sequence[ArrayDesc | None], places: tuple[int, int, int]
-    ) -> dict[int, geometry.View]:
+    def _views(self, call: Call, arrays: Sequence[ArrayDesc | None], places: tuple[int, int, int]) -> dict[int, geometry.View]:
         """x, weight and y as cuDNN sees them, by place."""
         x, weight, y = (_present(arrays, place) for place in places)
         images = [geometry.image(desc, _base_axis(call), _is_channel_last(call)) for desc in (x, y)]

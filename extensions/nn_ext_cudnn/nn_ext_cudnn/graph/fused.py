@@ -150,9 +150,7 @@ def _kept(call: Call) -> Program:
     return composition.program()
 
 
-def _composition(
-    call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], frame: Shape
-) -> Composition:
+def _composition(call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], frame: Shape) -> Composition:
     """A composition over filters (one row each) or over channels."""
     channel = (frame[0], *(1,) * (len(frame) - 1))
     shapes = dict.fromkeys(_PER_CHANNEL.intersection(names), channel)

@@ -110,9 +110,7 @@ def build(graph: Graph, excluded: frozenset[int], device: Descriptor | None = No
     raise NotSupportedError("; ".join(["no engine of cuDNN runs it", *told]), 3000)
 
 
-def _plans(
-    graph: Graph, excluded: frozenset[int], device: Descriptor | None, reasons: dict[str, None]
-) -> Iterator[Plan]:
+def _plans(graph: Graph, excluded: frozenset[int], device: Descriptor | None, reasons: dict[str, None]) -> Iterator[Plan]:
     """A plan for each engine that may and can run a graph, best first; `reasons` gets why others do not."""
     known = {tensor.uid: tensor for operation in graph for tensor in operation.tensors}
     uids = [uid for uid, tensor in known.items() if not tensor.is_virtual]

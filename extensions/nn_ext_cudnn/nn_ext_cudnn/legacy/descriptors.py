@@ -41,9 +41,7 @@ def tensor(dtype: str, dims: Shape, strides: Shape | None = None) -> Descriptor:
     functions = api.ops()
     descriptor = Descriptor(functions.cudnnCreateTensorDescriptor, functions.cudnnDestroyTensorDescriptor)
     strides = contiguous(dims) if strides is None else strides
-    functions.cudnnSetTensorNdDescriptor(
-        descriptor, api.DATA_TYPES[dtype], len(dims), ints(dims), ints(strides)
-    )
+    functions.cudnnSetTensorNdDescriptor(descriptor, api.DATA_TYPES[dtype], len(dims), ints(dims), ints(strides))
     return descriptor
 
 
@@ -59,9 +57,7 @@ def layout_of(descriptor: Descriptor) -> tuple[int, Shape, Shape]:
     """Data type, lengths and strides of a tensor, as cuDNN tells them."""
     kind, rank = ctypes.c_int(), ctypes.c_int()
     dims, strides = ints([0] * 8), ints([0] * 8)
-    api.ops().cudnnGetTensorNdDescriptor(
-        descriptor, 8, ctypes.byref(kind), ctypes.byref(rank), dims, strides
-    )
+    api.ops().cudnnGetTensorNdDescriptor(descriptor, 8, ctypes.byref(kind), ctypes.byref(rank), dims, strides)
     return kind.value, tuple(dims[: rank.value]), tuple(strides[: rank.value])
 
 

@@ -73,9 +73,7 @@ class Work:
         """Take back what was kept."""
         self._copies([(kept, 0, False), (y, self._size(kept), False)])
 
-    def forward(
-        self, mode: int, n_bytes: int, y: At | None, h_n: At | None, c_n: At | None, kept: At | None
-    ) -> None:
+    def forward(self, mode: int, n_bytes: int, y: At | None, h_n: At | None, c_n: At | None, kept: At | None) -> None:
         """Run the network."""
         found, memory = self.found, self.scratch((n_bytes,), "uint8")
         self._call_library(

@@ -191,9 +191,7 @@ class Packing:
         present: Which of weight_l0, weight and bias there are.
     """
 
-    def __init__(
-        self, found: Sequence[Piece], n_elements: int, dtypes: tuple[str, str], present: Sequence[bool]
-    ) -> None:
+    def __init__(self, found: Sequence[Piece], n_elements: int, dtypes: tuple[str, str], present: Sequence[bool]) -> None:
         self.dtypes = dtypes
         self._present = tuple(present)
         parts: list[Any] = []

@@ -26,9 +26,7 @@ _ITEM_BYTES = {0: 4, 1: 8, 2: 2, 4: 4, 9: 2, 11: 1}
 def _convolution(first, *names):
     """Attributes of an operation of convolution: two scale factors, the convolution, three tensors."""
     scales = {first: ("alpha", (4, 5), [1], True), first + 1: ("beta", (4, 5), [1], True)}
-    return scales | {
-        first + 2 + k: (name, (15,), [1], True) for k, name in enumerate(("convolution", *names))
-    }
+    return scales | {first + 2 + k: (name, (15,), [1], True) for k, name in enumerate(("convolution", *names))}
 
 
 #: By kind of descriptor and number of the attribute: name, types, numbers of elements, whether it has to be set.

@@ -157,8 +157,7 @@ def _windows(pooling, dims, counts):
     for place in product(*map(range, counts[2:])):
         starts = [k * step - edge for k, step, edge in zip(place, pooling.stride, pooling.pad, strict=True)]
         window = tuple(
-            slice(max(start, 0), min(start + size, n))
-            for start, size, n in zip(starts, pooling.window, dims[2:], strict=True)
+            slice(max(start, 0), min(start + size, n)) for start, size, n in zip(starts, pooling.window, dims[2:], strict=True)
         )
         seen = np.prod([part.stop - part.start for part in window])
         yield place, window, np.prod(pooling.window) if pooling.mode == 1 else seen

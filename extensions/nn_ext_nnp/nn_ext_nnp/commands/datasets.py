@@ -80,9 +80,7 @@ def create_image_classification_dataset(
     if outdir.resolve() == sourcedir.resolve():
         raise ArgumentError(f"create_image_classification_dataset: OUTDIR must not be SOURCEDIR, got {outdir} for both")
     classes = sorted(path for path in sourcedir.iterdir() if path.is_dir())
-    found = [
-        (path, number) for number, folder in enumerate(classes) for path in sorted(folder.iterdir()) if is_image(path)
-    ]
+    found = [(path, number) for number, folder in enumerate(classes) for path in sorted(folder.iterdir()) if is_image(path)]
     if not found:
         raise ArgumentError(
             f"create_image_classification_dataset: {sourcedir} must have folders with images, got {len(classes)} folders"

@@ -323,4 +323,3 @@ def _best_in(report: Path, epochs: int) -> float:
     """The smallest valid_error of the first `epochs` epochs."""
     found = [re.search(r"valid_error: (\S+)", part) for part in _sections(report, epochs)]
     return min((float(match[1]) for match in found if match), default=math.inf)
-

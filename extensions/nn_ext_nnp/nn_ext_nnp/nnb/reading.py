@@ -62,9 +62,7 @@ def _check_buffers(reader: Reader, variables: dict[int, StoredVariable]) -> None
             raise reader.error(f"variable {number} must fit into its buffer of {buffers[variable.buffer]}", variable.shape)
 
 
-def _function(
-    reader: Reader, index: int, variables: dict[int, StoredVariable]
-) -> tuple[StoredFunction, str, dict[str, Any]]:
+def _function(reader: Reader, index: int, variables: dict[int, StoredVariable]) -> tuple[StoredFunction, str, dict[str, Any]]:
     function, rest = reader.function(index)
     entry = by_number().get(function.number)
     if entry is None:

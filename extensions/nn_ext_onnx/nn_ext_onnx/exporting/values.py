@@ -138,9 +138,7 @@ class GraphWriter:
                 self._taken.add(name)
                 return name
 
-    def constant(
-        self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant", keep: bool = False
-    ) -> Value:
+    def constant(self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant", keep: bool = False) -> Value:
         """Return a constant array; equal numbers are written once, and float64 as float32 unless `keep` is set.
 
         A number that follows from shapes is computed by the model.
@@ -186,9 +184,7 @@ class GraphWriter:
         self._add(kind, values, outputs, attributes)
         return outputs
 
-    def _add(
-        self, kind: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: Mapping[str, Any]
-    ) -> None:
+    def _add(self, kind: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: Mapping[str, Any]) -> None:
         names = ["" if value is None else value.name for value in inputs]
         given = {name: value for name, value in attributes.items() if value is not None}
         self.nodes.append(helper.make_node(kind, names, [output.name for output in outputs], **given))
