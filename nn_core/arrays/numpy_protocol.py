@@ -36,43 +36,17 @@ _LOOKERS: Final = frozenset(
     }
 )
 #: Names of ours that are not NumPy's.
+# fmt: off
 _OURS: Final[Mapping[str, str]] = {
-    "absolute": "abs",
-    "add": "add2",
-    "amax": "max",
-    "amin": "min",
-    "append": "concatenate",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "divide": "div2",
-    "fmod": "mod2",
-    "hstack": "concatenate",
-    "vstack": "concatenate",
-    "maximum": "maximum2",
-    "minimum": "minimum2",
-    "multiply": "mul2",
-    "power": "pow2",
-    "remainder": "mod2",
-    "subtract": "sub2",
-    "broadcast_to": "broadcast",
-    "swapaxes": "transpose",
-    "moveaxis": "transpose",
-    "ravel": "flatten",
-    "take": "gather",
-    "bitwise_and": "logical_and",
-    "bitwise_or": "logical_or",
-    "bitwise_xor": "logical_xor",
-    "repeat": "tile",
-    "linalg.inv": "batch_inv",
-    "linalg.det": "batch_det",
-    "linalg.cholesky": "batch_cholesky",
-    "linalg.norm": "norm",
+    "absolute": "abs", "add": "add2", "amax": "max", "amin": "min", "append": "concatenate", "arccos": "acos",
+    "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh",
+    "divide": "div2", "fmod": "mod2", "hstack": "concatenate", "vstack": "concatenate", "maximum": "maximum2",
+    "minimum": "minimum2", "multiply": "mul2", "power": "pow2", "remainder": "mod2", "subtract": "sub2",
+    "broadcast_to": "broadcast", "swapaxes": "transpose", "moveaxis": "transpose", "ravel": "flatten", "take": "gather",
+    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "repeat": "tile",
+    "linalg.inv": "batch_inv", "linalg.det": "batch_det", "linalg.cholesky": "batch_cholesky", "linalg.norm": "norm",
 }
+# fmt: on
 #: Names that are the same in both.
 _SAME: Final = frozenset(
     {
