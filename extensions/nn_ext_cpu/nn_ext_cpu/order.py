@@ -1,10 +1,10 @@
-"""Sorting, and the k first elements."""
+"""Sorting, the k first elements, and distinct ones."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtype, refuse_dtypes, reshaped
 from nn_ext_cpu.pointwise import Pointwise
@@ -75,6 +75,36 @@ class TopKOfGradient:
 
 _COPY: Final = Pointwise("y = copy x")
 
+#: dtypes whose elements are compared.
+_COMPARED: Final = ("float32", "float64", "int64", "int32", "uint8", "uint64", "bool")
+
+
+class Unique:
+    """Distinct elements, found by hashing, of which only the distinct ones are sorted."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse entries along an axis, and dtypes whose elements are not compared."""
+        (x,) = call.inputs
+        assert x is not None
+        if not call.args["flatten"] and len(x.shape) != 1:
+            return Refusal(f"compares single elements, got entries along axis {call.args['axis']}")
+        return None if x.dtype in _COMPARED else Refusal(f"takes x of {' or '.join(_COMPARED)}, got {x.dtype}")
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the search; the runner returns its results as new arrays."""
+        wanted = [0, *[k for k, name in enumerate(("with_index", "with_inverse", "with_counts"), 1) if call.args[name]]]
+        in_order = bool(call.args["sorted"])
+
+        def run(x: Array) -> tuple[Array, ...]:
+            found = _native.unique(x, in_order)
+            return tuple(found[k] for k in wanted)
+
+        return run
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Return None: which elements are distinct has no gradient."""
+        return None
+
 
 def _chosen(call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], *, compact: bool) -> Runner:
     (x,), base_axis, k = call.inputs, call.args["base_axis"], call.args["k"]
@@ -89,4 +119,4 @@ def _chosen(call: Call, operation: str, arrays: Sequence[ArrayDesc | None], plac
     return runner
 
 
-ORDER: Final[Mapping[str, Kernel]] = {"Sort": Sort(), "TopKData": TopK(), "TopKGrad": TopKOfGradient()}
+ORDER: Final[Mapping[str, Kernel]] = {"Sort": Sort(), "TopKData": TopK(), "TopKGrad": TopKOfGradient(), "Unique": Unique()}

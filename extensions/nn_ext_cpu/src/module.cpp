@@ -43,4 +43,5 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::bind_prepare(module);
   nn_cpu::bind_settings(module);
   nn_cpu::bind_memory(module);
+  nn_cpu::bind_distinct(module);
 }

@@ -87,3 +87,39 @@ def test_top_k_of_special_numbers(k: int) -> None:
 
 def test_gradient_that_keeps_the_k_largest(assert_alike: Compare) -> None:
     assert_alike(lambda x: F.top_k_grad(x, 7, abs=True), with_ties(4, 3, 30))
+
+
+def distinct(backend: str, x: np.ndarray[Any, Any], **settings: bool) -> list[np.ndarray[Any, Any]]:
+    """All results of F.unique."""
+    with nn.context_scope(nn.Context([backend])), nn.auto_forward():
+        found = F.unique(nn.Variable.from_numpy_array(x), with_index=True, with_inverse=True, with_counts=True, **settings)
+    return [entry.d.copy() for entry in found]
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize(
+    "x",
+    [
+        with_ties(50),
+        with_ties(3, 4, 5),
+        special(9),
+        special(5000),
+        special(5000).astype(np.float64),
+        np.random.default_rng(0).standard_normal(3000),
+        np.random.default_rng(0).integers(-(2**62), 2**62, 3000),
+        np.random.default_rng(1).integers(-9, 9, 40000),
+        np.arange(5000)[::-1] * 2**52,
+        np.random.default_rng(1).integers(0, 255, 99).astype(np.uint8),
+        np.array([True, False, True]),
+        np.zeros(0, np.float32),
+        np.float32(3).reshape(()),
+    ],
+    ids=lambda x: f"{x.dtype}-{x.size}",
+)
+def test_distinct_elements(x: np.ndarray[Any, Any], in_order: bool) -> None:
+    before = nn.fallback_report()
+    found = distinct("cpu:float", x, sorted=in_order)
+    assert nn.fallback_report() == before
+    for got, true in zip(found, distinct("reference:float", x, sorted=in_order), strict=True):
+        assert got.dtype == true.dtype
+        np.testing.assert_array_equal(got, true)

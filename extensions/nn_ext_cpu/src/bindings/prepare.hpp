@@ -13,4 +13,7 @@ void bind_settings(pybind11::module_& module);
 /// Adds empty() and what concerns its memory to the module.
 void bind_memory(pybind11::module_& module);
 
+/// Adds unique() to the module.
+void bind_distinct(pybind11::module_& module);
+
 }  // namespace nn_cpu

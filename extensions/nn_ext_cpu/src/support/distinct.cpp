@@ -1,0 +1,154 @@
+#include "support/distinct.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "support/check.hpp"
+
+namespace nn_cpu {
+namespace {
+
+/// A distinct element: a whole number that sorts as the element does, and its place by first occurrence.
+using Entry = std::pair<uint64_t, int64_t>;
+
+constexpr int64_t kFew = 512;  // fewer entries are sorted by comparison
+
+// Keys: whole numbers that are equal, and sort, as the elements do.
+template <class Bits, class Float>
+uint64_t float_key(Float x) {
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
+  if (x != x) return static_cast<Bits>(~Bits{0});
+  const Float plain = x == Float{0} ? Float{0} : x;
+  Bits bits;
+  std::memcpy(&bits, &plain, sizeof bits);
+  return static_cast<Bits>((bits & kSign) != 0 ? ~bits : bits | kSign);
+}
+uint64_t key_of(float x) { return float_key<uint32_t>(x); }
+uint64_t key_of(double x) { return float_key<uint64_t>(x); }
+uint64_t key_of(int64_t x) { return static_cast<uint64_t>(x) ^ (uint64_t{1} << 63); }
+uint64_t key_of(int32_t x) { return key_of(static_cast<int64_t>(x)); }
+uint64_t key_of(uint64_t x) { return x; }
+uint64_t key_of(uint8_t x) { return x; }
+
+/// Numbers keys in the order in which they first occur, by open addressing; at most half of its slots are taken.
+class Table {
+ public:
+  Table() : slots_(1024) {}
+
+  /// The number of `key`, which is a new one if it has not occurred.
+  int64_t number_of(uint64_t key) {
+    Slot& slot = find(key);
+    if (slot.number < 0) {
+      slot = {key, count_++};
+      if (2 * static_cast<size_t>(count_) > slots_.size()) grow();
+      return count_ - 1;
+    }
+    return slot.number;
+  }
+
+ private:
+  struct Slot {
+    uint64_t key = 0;
+    int64_t number = -1;
+  };
+
+  Slot& find(uint64_t key) {
+    const size_t mask = slots_.size() - 1;
+    size_t place = scattered(key) & mask;
+    while (slots_[place].number >= 0 && slots_[place].key != key) place = (place + 1) & mask;
+    return slots_[place];
+  }
+
+  /// The finalizer of SplitMix64: every bit of a key changes half of the bits.
+  static size_t scattered(uint64_t key) {
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
+    key = (key ^ (key >> 27)) * 0x94d049bb133111ebu;
+    return static_cast<size_t>(key ^ (key >> 31));
+  }
+
+  void grow() {
+    std::vector<Slot> old(4 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.number >= 0) find(slot.key) = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  int64_t count_ = 0;
+};
+
+/// Sorts entries, whose keys differ; many of them by digits, of which those that all share cost a count.
+void sort_entries(std::vector<Entry>& entries) {
+  constexpr int kBits = 11, kSize = 1 << kBits;
+  if (static_cast<int64_t>(entries.size()) <= kFew) return std::sort(entries.begin(), entries.end());
+  uint64_t differing = 0;
+  for (const Entry& entry : entries) differing |= entry.first ^ entries[0].first;
+  std::vector<Entry> spare(entries.size());
+  std::vector<size_t> starts(kSize);
+  for (int shift = 0; shift < 64; shift += kBits) {
+    const auto digit = [shift](uint64_t key) { return (key >> shift) & (kSize - 1); };
+    if (digit(differing) == 0) continue;
+    std::fill(starts.begin(), starts.end(), 0);
+    for (const Entry& entry : entries) ++starts[digit(entry.first)];
+    size_t next = 0;
+    for (size_t& start : starts) next += std::exchange(start, next);
+    for (const Entry& entry : entries) spare[starts[digit(entry.first)]++] = entry;
+    entries.swap(spare);
+  }
+}
+
+template <class T>
+Distinct distinct(const T* x, int64_t n, bool sorted) {
+  Distinct found;
+  found.inverse.resize(static_cast<size_t>(n));
+  Table table;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t number = table.number_of(key_of(x[i]));
+    found.inverse[static_cast<size_t>(i)] = number;
+    if (number == static_cast<int64_t>(found.first.size())) {
+      found.first.push_back(i);
+      found.counts.push_back(0);
+    }
+    ++found.counts[static_cast<size_t>(number)];
+  }
+  if (!sorted) return found;
+  std::vector<Entry> entries;
+  entries.reserve(found.first.size());
+  for (const int64_t first : found.first) entries.emplace_back(key_of(x[first]), static_cast<int64_t>(entries.size()));
+  sort_entries(entries);
+  std::vector<int64_t> places(entries.size()), first(entries.size()), counts(entries.size());
+  for (size_t place = 0; place < entries.size(); ++place) {
+    const auto number = static_cast<size_t>(entries[place].second);
+    places[number] = static_cast<int64_t>(place);
+    first[place] = found.first[number], counts[place] = found.counts[number];
+  }
+  for (int64_t& number : found.inverse) number = places[static_cast<size_t>(number)];
+  found.first = std::move(first), found.counts = std::move(counts);
+  return found;
+}
+
+}  // namespace
+
+Distinct find_distinct(const void* x, DType dtype, int64_t n, bool sorted) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return distinct(static_cast<const float*>(x), n, sorted);
+    case DType::kFloat64:
+      return distinct(static_cast<const double*>(x), n, sorted);
+    case DType::kInt64:
+      return distinct(static_cast<const int64_t*>(x), n, sorted);
+    case DType::kInt32:
+      return distinct(static_cast<const int32_t*>(x), n, sorted);
+    case DType::kUInt64:
+      return distinct(static_cast<const uint64_t*>(x), n, sorted);
+    case DType::kUInt8:
+    case DType::kBool:
+      return distinct(static_cast<const uint8_t*>(x), n, sorted);
+    default:
+      NN_CHECK(false, "elements must be of a dtype that is compared, got another one");
+  }
+}
+
+}  // namespace nn_cpu
