@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(
 
 BENCH_PARTS := scaling operators memory overhead trainer checkpoint loading import_time
 
-.PHONY: contents packages emulated half-precision gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts signals faults states processes pairs mixed writes perturbed specials growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
+.PHONY: contents machines packages emulated half-precision gpu-smoke gpu-sanitize gpu-cudnn gpu-layouts gpu-cuda help lanes seeded-lanes programs api mutation interrupts signals faults states processes pairs mixed writes perturbed specials growth sanitize sanitize-long sanitize-cuda sanitize-cuda-long sanitize-threads reliability lock audit wheels-check demo test test-slow lint format types layers check gen docs docs-site bench conformance test-gpu test-engines test-ray gpu-wheels gpu-install bench-training bench-gpu clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -92,6 +92,9 @@ packages: $(VENV)/.core ## install packages that misbehave beside programs that 
 
 processes: $(VENV)/.extensions ## compute in processes that are forked or spawned beside threads
 	$(LANE)processes $(LANE_OPTIONS)
+
+machines: $(VENV)/.extensions ## train on older processors, which qemu emulates (apt install qemu-user)
+	$(BIN)/python -m tools.machines
 
 pairs: $(VENV)/.extensions ## run graphs in one way and then in another, all ordered pairs of ways
 	$(LANE)pairs $(LANE_OPTIONS)

@@ -7,47 +7,44 @@
 #include "vector/math.hpp"
 #include "vector/power.hpp"
 
+// All tables are constant expressions: code that made them at load would run on machines without the instruction set.
 namespace nn_cpu::NN_ISA {
 namespace {
 
 template <class F>
-BlockFunction nullary(const char* name, float cost, F function) {
-  static const F f = function;
+constexpr BlockFunction nullary(const char* name, float cost, F) {
   return {name, 0, 1, cost, [](int64_t n, const float* const*, float* out, const float* p) {
-            for (int64_t i = 0; i < n; ++i) out[i] = f(p);
+            for (int64_t i = 0; i < n; ++i) out[i] = F{}(p);
           }};
 }
 
 template <class F>
-BlockFunction unary(const char* name, int n_parameters, float cost, F function) {
-  static const F f = function;
+constexpr BlockFunction unary(const char* name, int n_parameters, float cost, F) {
   return {name, 1, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
             const float* a = in[0];
             const float own[] = {p[0], p[1]};
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], own);
+            for (int64_t i = 0; i < n; ++i) out[i] = F{}(a[i], own);
           }};
 }
 
 template <class F>
-BlockFunction binary(const char* name, int n_parameters, float cost, F function) {
-  static const F f = function;
+constexpr BlockFunction binary(const char* name, int n_parameters, float cost, F) {
   return {name, 2, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
             const float *a = in[0], *b = in[1];
             const float own[] = {p[0], p[1]};
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], own);
+            for (int64_t i = 0; i < n; ++i) out[i] = F{}(a[i], b[i], own);
           }};
 }
 
 template <class F>
-BlockFunction ternary(const char* name, int n_parameters, float cost, F function) {
-  static const F f = function;
+constexpr BlockFunction ternary(const char* name, int n_parameters, float cost, F) {
   return {name, 3, n_parameters, cost, [](int64_t n, const float* const* in, float* out, const float* p) {
             const float *a = in[0], *b = in[1], *c = in[2];
             const float own[] = {p[0], p[1]};
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], own);
+            for (int64_t i = 0; i < n; ++i) out[i] = F{}(a[i], b[i], c[i], own);
           }};
 }
 
@@ -106,7 +103,7 @@ inline float not_zero(float x) { return x == 0.0f ? kSmallestDivisor : x; }
 using P = const float*;
 constexpr float kCheap = 0.06f, kDivide = 0.15f, kExponential = 0.35f, kPower = 1.0f;
 
-const BlockFunction kArithmetic[] = {
+constexpr BlockFunction kArithmetic[] = {
     nullary("fill", kCheap, [](P p) { return p[0]; }),
     unary("copy", 0, kCheap, [](float x, P) { return x; }),
     unary("negative", 0, kCheap, [](float x, P) { return -x; }),
@@ -186,7 +183,7 @@ const BlockFunction kArithmetic[] = {
     binary("absolute_error", 0, kCheap, [](float a, float b, P) { return absolute(a - b); }),
 };
 
-const BlockFunction kUnary[] = {
+constexpr BlockFunction kUnary[] = {
     unary("abs", 0, kCheap, [](float x, P) { return absolute(x); }),
     binary("abs_grad", 0, kCheap, [](float dy, float x, P) { return x < 0.0f ? -dy : dy; }),
     unary("square", 0, kCheap, [](float x, P) { return x * x; }),
@@ -251,7 +248,7 @@ const BlockFunction kUnary[] = {
           [](float x, P p) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? p[0] : x)); }),
 };
 
-const BlockFunction kActivation[] = {
+constexpr BlockFunction kActivation[] = {
     unary("relu", 0, kCheap, [](float x, P) { return rectified(x); }),
     binary("relu_grad", 0, kCheap, [](float dy, float y, P) { return y > 0.0f ? dy : 0.0f; }),
     unary("leaky_relu", 1, kCheap, [](float x, P p) { return x > 0.0f ? x : p[0] * x; }),

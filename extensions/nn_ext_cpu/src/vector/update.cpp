@@ -1,5 +1,6 @@
 // One step of a solver on a flat piece of a parameter: w and its states s[k] are changed in place, g is read. `h` are
-// the numbers that kernels/update.cpp derives from the hyper-parameters. One pass over memory.
+// the numbers that kernels/update.cpp derives from the hyper-parameters. One pass over memory. The table is a constant expression: code that
+// made it at load would run on machines without the instruction set.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
@@ -7,41 +8,37 @@ namespace nn_cpu::NN_ISA {
 namespace {
 
 template <class F>
-UpdateFunction stateless(const char* name, F function) {
-  static const F f = function;
+constexpr UpdateFunction stateless(const char* name, F) {
   return {name, 0, [](int64_t n, float* w, const float* g, float* const*, const float* h) {
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) f(w[i], g[i], h);
+            for (int64_t i = 0; i < n; ++i) F{}(w[i], g[i], h);
           }};
 }
 
 template <class F>
-UpdateFunction one_state(const char* name, F function) {
-  static const F f = function;
+constexpr UpdateFunction one_state(const char* name, F) {
   return {name, 1, [](int64_t n, float* w, const float* g, float* const* s, const float* h) {
             float* a = s[0];
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) f(w[i], g[i], a[i], h);
+            for (int64_t i = 0; i < n; ++i) F{}(w[i], g[i], a[i], h);
           }};
 }
 
 template <class F>
-UpdateFunction two_states(const char* name, F function) {
-  static const F f = function;
+constexpr UpdateFunction two_states(const char* name, F) {
   return {name, 2, [](int64_t n, float* w, const float* g, float* const* s, const float* h) {
             float *a = s[0], *b = s[1];
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) f(w[i], g[i], a[i], b[i], h);
+            for (int64_t i = 0; i < n; ++i) F{}(w[i], g[i], a[i], b[i], h);
           }};
 }
 
 template <class F>
-UpdateFunction three_states(const char* name, F function) {
-  static const F f = function;
+constexpr UpdateFunction three_states(const char* name, F) {
   return {name, 3, [](int64_t n, float* w, const float* g, float* const* s, const float* h) {
             float *a = s[0], *b = s[1], *c = s[2];
 #pragma omp simd
-            for (int64_t i = 0; i < n; ++i) f(w[i], g[i], a[i], b[i], c[i], h);
+            for (int64_t i = 0; i < n; ++i) F{}(w[i], g[i], a[i], b[i], c[i], h);
           }};
 }
 
@@ -57,7 +54,7 @@ inline float lamb_direction(float w, float m, float v, H h) {
   return h[4] * m / (__builtin_sqrtf(h[5] * v) + h[6]) + h[7] * w;
 }
 
-const UpdateFunction kUpdates[] = {
+constexpr UpdateFunction kUpdates[] = {
     // h: lr
     stateless("Sgd", [](float& w, float g, H h) { w -= h[0] * g; }),
     // h: lr, momentum
