@@ -6,7 +6,7 @@ Padding is -inf for maxima and 0 for sums, so that it never wins and never count
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.reference.precision import sum_of, widen
@@ -14,6 +14,9 @@ from nn_core.reference.reduction import mean
 from nn_core.reference.registry import kernel
 from nn_core.reference.windows import overlap_add, padded, windows
 from nn_core.typing import Array, Namespace
+
+#: Samples of a bin of ``roi_align`` on one axis: those of a box that is far larger than an image fit no memory.
+_MOST_SAMPLES: Final = 1 << 16
 
 
 class _Windows:
@@ -183,6 +186,15 @@ def _require_finite(xp: Namespace, corners: Array) -> None:
         raise ArgumentError(f"roi_align: boxes must be finite, got {float(corners[~xp.isfinite(corners)][0])}")
 
 
+def _counted(n_samples: float) -> int:
+    if not n_samples <= _MOST_SAMPLES:
+        raise ArgumentError(
+            f"roi_align: bins must have at most {_MOST_SAMPLES} samples on an axis, got {n_samples:g}\n"
+            "  hint: clip boxes to their images, or give sampling_ratio, a number of samples whatever the length of a bin"
+        )
+    return int(n_samples)
+
+
 def _image_numbers(boxes: Array, n_images: int) -> list[int]:
     numbers = [float(number) for number in boxes[:, 0]]
     for number in numbers:
@@ -220,7 +232,7 @@ def _shares(xp: Namespace, low: Array, high: Array, n_bins: int, length: int, sa
     """
     width = (high - low) / n_bins
     n_samples = xp.maximum(xp.ceil(width), 0) if sampling_ratio < 1 else xp.full(low.shape, sampling_ratio, dtype=low.dtype)
-    most = int(xp.max(n_samples)) if low.shape[0] else 0
+    most = _counted(float(xp.max(n_samples))) if low.shape[0] else 0
     number = xp.arange(most)
     within = (number + 0.5) / xp.maximum(n_samples, 1)[:, None]
     place = low[:, None, None] + (xp.arange(n_bins)[:, None] + within[:, None, :]) * width[:, None, None] - 0.5

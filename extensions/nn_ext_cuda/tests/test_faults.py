@@ -43,11 +43,15 @@ CALLS = {
     ),
     "roi_align": (
         lambda: F.roi_align(variable(IMAGES), variable([[0.5, 0, 0, 4, 4]]), (2, 2)),
-        "roi_align: boxes must be finite and begin with the number of an image, from 0 to 1, got another one",
+        "roi_align: boxes must be finite and begin with the number of an image, from 0 to 1, and bins",
     ),
     "roi_align of NaN": (
         lambda: F.roi_align(variable(IMAGES), variable([[0, 0, np.nan, 4, 4]]), (2, 2)),
-        "roi_align: boxes must be finite and begin with the number of an image, from 0 to 1, got another one",
+        "roi_align: boxes must be finite and begin with the number of an image, from 0 to 1, and bins",
+    ),
+    "roi_align of a box that is too large": (
+        lambda: F.roi_align(variable(IMAGES), variable([[0, 0, 0, 4, 1e30]]), (2, 2)),
+        "roi_align: boxes must be finite .* and bins have at most 65536 samples on an axis, got another one",
     ),
 }
 

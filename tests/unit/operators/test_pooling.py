@@ -276,6 +276,18 @@ def test_roi_align_of_boxes_that_are_not_finite(place: float) -> None:
         run("RoiAlign", np.ones((1, 2, 4, 4)), [[0, 0, 0, place, 2]], output_size=(1, 1))
 
 
+@pytest.mark.parametrize("place", [65541 * 2.0, 1e10, 1e30])
+def test_roi_align_of_boxes_that_need_too_many_samples(place: float) -> None:
+    image, boxes = np.ones((1, 2, 4, 4)), [[0, 0, 0, place, 2]]
+    message = "roi_align: bins must have at most 65536 samples on an axis, got .*\n  hint: clip boxes"
+    with pytest.raises(ArgumentError, match=message):
+        run("RoiAlign", image, boxes, output_size=(2, 2))
+    with pytest.raises(ArgumentError, match=message):
+        run("RoiAlign", image, boxes, output_size=(2, 2), sampling_ratio=2**40)
+    (y,) = run("RoiAlign", image, boxes, output_size=(2, 2), sampling_ratio=2)
+    assert np.isfinite(y).all()
+
+
 def test_roi_align_without_boxes() -> None:
     check_forward("RoiAlign", [np.ones((1, 2, 4, 4)), np.zeros((0, 5))], np.zeros((0, 2, 3, 3)), output_size=(3, 3))
     check_gradient("RoiAlign", [np.ones((1, 2, 4, 4)), np.zeros((0, 5))], wrt=(0,), output_size=(3, 3))

@@ -8,6 +8,8 @@ from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cuda.compose import refuse_images
 from nn_ext_cuda.located import located
 
+#: Samples of a bin on one axis, as the reference takes them.
+MOST_SAMPLES: Final = 1 << 16
 #: A box on one axis: where it begins, how long its bins are, and how many samples each bin has. Pixels are half a step off
 #: the coordinates of boxes. A sample up to one pixel outside of the image reads the edge, one further off nothing.
 _FUNCTIONS: Final = """\
@@ -18,12 +20,12 @@ __device__ bool is_finite(const Element* box) {
   for (int i = 1; i < 5; ++i) all &= R(load(box[i])) - R(load(box[i])) == 0;
   return all;
 }
-// A bin of more samples than `most` is nearly all outside of the image: its mean is 0.
+// A bin of more samples than are taken has -1 of them, and so has one whose borders are not finite.
 struct Side { R low, step; int64 samples; };
 __device__ Side side_of(R low, R high, int64 bins, int64 ratio) {
   const R step = (high - low) / R(bins);
-  const R samples = ceil(step), most = R(1 << 24);
-  return {low, step, ratio < 1 ? (samples > 0 && samples < most ? int64(samples) : 0) : ratio};
+  const R samples = ratio < 1 ? ceil(step) : R(ratio);
+  return {low, step, samples <= R(MOST_SAMPLES) ? (samples > 0 ? int64(samples) : 0) : -1};
 }
 __device__ R sample_of(const Side& side, int64 bin, int64 sample) {
   return side.low + (R(bin) + (R(sample) + R(0.5)) / R(side.samples)) * side.step - R(0.5);
@@ -60,6 +62,11 @@ const int64 box = i0;
       continue;
     }}
     {_SIDES}
+    if (down.samples < 0 || right.samples < 0) {{
+      store(y[i], infinity() - infinity());
+      tell(fault, fault_number, 0);
+      continue;
+    }}
     R a = 0;
     for (int64 s = 0; s < down.samples; ++s) {{
       const R row = sample_of(down, BIN0, s);
@@ -88,6 +95,11 @@ R a = 0;
         break;
       }}
     {_SIDES}
+      if (down.samples < 0 || right.samples < 0) {{
+        a = infinity() - infinity();
+        tell(fault, fault_number, 0);
+        break;
+      }}
       if (!reaches(down, bins0, R(ROW), length0) || !reaches(right, bins1, R(COLUMN), length1)) continue;
       for (int64 bin0 = 0; bin0 < bins0; ++bin0) {{
         const R of_row = share(down, bin0, ROW, length0);
@@ -145,9 +157,18 @@ class RoiAlign:
             text = text.replace(name, layout[coordinate])
         for name in ("PIXEL", "BIN"):
             text = re.sub(rf"{name}\((\w+), (\w+)\)", layout[name], text)
-        must = f"boxes must be finite and begin with the number of an image, from 0 to {n_images - 1}, got another one"
+        must = f"boxes must be finite and begin with the number of an image, from 0 to {n_images - 1}, "
+        must += f"and bins have at most {MOST_SAMPLES} samples on an axis, got another one"
         fault = f"{call.spec.api}: {must}"
-        return located(call, call.spec.api, made.shape, text, numbers, functions=_FUNCTIONS, fault=fault)
+        return located(
+            call,
+            call.spec.api,
+            made.shape,
+            text,
+            numbers,
+            functions=_FUNCTIONS.replace("MOST_SAMPLES", str(MOST_SAMPLES)),
+            fault=fault,
+        )
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """None: the gradient rule runs the other of the two."""
