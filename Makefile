@@ -120,8 +120,8 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents ## the short forms of the lanes that CI runs
-lanes: seeded-lanes packages api interrupts signals faults states processes growth ## the short forms of all lanes
+seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents packages ## the short forms of the lanes that CI runs
+lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 # nn_ext_cpu with sanitizers is installed beside the environment, where it hides the other one. A finding ends the process and is
 # written to build/sanitize. The sanitizers of GCC are loaded first; oneDNN itself is not instrumented.

@@ -2,8 +2,9 @@
 
     python -m tools.packages --count 60 --seed 0
 
-The packages are those of `nn_core.testing.hostile`, and others whose metadata is broken in some way. Each is tried in
-processes of its own: a training with the default context, and ``nn-core doctor``.
+The packages are those of `nn_core.testing.hostile`, and others whose metadata is broken in some way. First a training with
+the default context runs beside all of them at once. Then each is tried by itself, in processes of its own: the same training,
+and ``nn-core doctor``, which may use no other plugin, since it would examine all that are installed here again and again.
 """
 
 import os
@@ -11,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import click
 import numpy as np
@@ -43,6 +45,8 @@ nn.load_parameters("w.npz")
 print(hashlib.sha256(b"".join(p.d.tobytes() for p in nn.get_parameters().values())).hexdigest(), nn.get_current_context())
 """
 DOCTOR: Final = "import sys; sys.argv[1:] = ['doctor']; from nn_core.__main__ import main; main()"
+#: Settings of the doctor: it examines no other plugin, and waits less than usual for one that hangs.
+_EXAMINES: Final = {"NN_CORE_PLUGINS": "+hostile", "NN_CORE_PLUGIN_TIMEOUT": "2", "COLUMNS": "200"}
 _ROOT: Final = str(Path(nn_core.__file__).parents[1])
 _GROUP: Final = "[nn_core.extensions]\n"
 
@@ -85,28 +89,56 @@ def packages() -> dict[str, Callable[[Path], None]]:
     return {**metadata_packages(), **found}
 
 
-def check(count: int, seed: int, *, with_doctor: bool = True) -> Iterator[str]:
-    """Try so many packages, in an order that the seed decides, and give the findings as texts."""
+def check_together() -> Iterator[str]:
+    """Run the program beside all packages at once, and give the findings as texts."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, write in enumerate(packages().values()):
+            _write_renamed(write, Path(folder), f"hostile{number}")
+        yield from _differences("all packages together: ", run(PROGRAM, folder), _undisturbed())
+
+
+def _write_renamed(write: Callable[[Path], None], folder: Path, name: str) -> None:
+    """Write a package into a folder of several, with `name` in place of its own in paths and files."""
+    with tempfile.TemporaryDirectory() as alone:
+        write(Path(alone))
+        for path in Path(alone).rglob("*"):
+            if path.is_file():
+                target = folder / str(path.relative_to(alone)).replace("hostile", name)
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(path.read_bytes().replace(b"hostile", name.encode()))
+
+
+def check(count: int, seed: int) -> Iterator[str]:
+    """Try so many packages, each by itself, in an order that the seed decides, and give the findings as texts."""
     everything = packages()
     names = list(everything)
-    expected = run(PROGRAM, None)
     for name in [names[i] for i in np.random.default_rng(seed).permutation(len(names))][:count]:
         with tempfile.TemporaryDirectory() as folder:
             everything[name](Path(folder))
-            found = run(PROGRAM, folder)
-            if (found.returncode, found.stdout) != (expected.returncode, expected.stdout):
-                got = found.stdout or found.stderr[-500:]
-                yield f"a package that {name}: a program gives {got}, {expected.stdout} without it"
-            if with_doctor:
-                told = run(DOCTOR, folder)
-                if told.returncode not in (0, 1) or "hostile" not in told.stdout:
-                    yield f"a package that {name}: doctor ends with {told.returncode}: {(told.stdout + told.stderr)[-500:]}"
+            yield from _differences(f"a package that {name}: ", run(PROGRAM, folder), _undisturbed())
+            told = run(DOCTOR, folder, **_EXAMINES)
+            if told.returncode not in (0, 1) or "hostile" not in told.stdout:
+                yield f"a package that {name}: doctor ends with {told.returncode}: {(told.stdout + told.stderr)[-500:]}"
 
 
-def run(program: str, folder: str | None) -> "subprocess.CompletedProcess[str]":
+Result: TypeAlias = "subprocess.CompletedProcess[str]"
+
+
+@cache
+def _undisturbed() -> Result:
+    return run(PROGRAM, None)
+
+
+def _differences(what: str, found: Result, expected: Result) -> Iterator[str]:
+    """Give a finding if a program ended or printed otherwise."""
+    if (found.returncode, found.stdout) != (expected.returncode, expected.stdout):
+        yield f"{what}a program gives {found.stdout or found.stderr[-500:]}, {expected.stdout} without"
+
+
+def run(program: str, folder: str | None, **variables: str) -> Result:
     """Run a program in an empty folder, with packages of another on the search path."""
     path = os.pathsep.join([*([folder] if folder else []), _ROOT])
-    settings = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "NN_CORE_PLUGIN_TIMEOUT": "2", "COLUMNS": "200"}
+    settings = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", **variables}
     with tempfile.TemporaryDirectory() as empty:
         return subprocess.run(
             [sys.executable, "-c", program], cwd=empty, env={**os.environ, **settings}, capture_output=True, text=True,
@@ -115,14 +147,18 @@ def run(program: str, folder: str | None) -> "subprocess.CompletedProcess[str]":
 
 
 @click.command()
-@click.option("--count", default=6, show_default=True, help="Packages to try.")
+@click.option("--count", default=2, show_default=True, help="Packages to try each by itself.")
 @click.option("--seed", default=0, show_default=True)
 @report_option
 def main(count: int, seed: int, report: Path | None) -> None:
     """Install packages that misbehave; the exit status is 1 if there is a finding."""
-    count = min(count, len(packages()))
-    findings = list(check(count, seed))
-    record(report, "packages", "beside a program that does not use them", count=count, findings=len(findings), seed=seed)
+    n_packages = len(packages())
+    count = min(count, n_packages)
+    together = list(check_together())
+    record(report, "packages", "all at once", count=n_packages, findings=len(together))
+    alone = list(check(count, seed))
+    record(report, "packages", "each by itself, and nn-core doctor", count=count, findings=len(alone), seed=seed)
+    findings = [*together, *alone]
     for text in findings:
         click.echo(f"--- {text}")
     sys.exit(bool(findings))

@@ -1,5 +1,6 @@
 """The lanes of contents and of packages: a few of each have no finding, and planted faults are found."""
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -39,4 +40,21 @@ def test_there_are_more_than_sixty_packages(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_packages_leave_other_programs_alone() -> None:
-    assert list(packages.check(2, 1)) == []
+    assert list(packages.check_together()) == []
+    assert list(packages.check(1, 1)) == []
+
+
+def test_a_package_that_changes_a_result_or_is_not_named_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs and doctor answer as they would if a package had got through."""
+
+    def run(program: str, folder: str | None, **_: str) -> packages.Result:
+        is_changed = folder is not None and program == packages.PROGRAM
+        return subprocess.CompletedProcess([], 0, "other bits" if is_changed else "bits", "")
+
+    monkeypatch.setattr(packages, "run", run)
+    packages._undisturbed.cache_clear()
+    together, (first, second) = list(packages.check_together()), list(packages.check(1, 1))
+    packages._undisturbed.cache_clear()
+    assert together == ["all packages together: a program gives other bits, bits without"]
+    assert "a program gives other bits, bits without" in first
+    assert "doctor ends with 0: bits" in second
