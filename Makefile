@@ -67,6 +67,7 @@ programs: $(VENV)/.extensions ## run random programs in many ways
 api: $(VENV)/.extensions ## call every public callable with odd values
 	$(LANE)fuzz api $(LANE_OPTIONS)
 	$(LANE)fuzz sweep $(if $(REPORT),--report $(REPORT))
+	$(LANE)fuzz elements $(LANE_OPTIONS)
 
 mutation: $(VENV)/.extensions ## load mutated files
 	$(LANE)mutations $(LANE_OPTIONS)

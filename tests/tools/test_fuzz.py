@@ -1,5 +1,6 @@
 """The fuzzers: a sample of their calls and programs has no finding, and a planted fault is found and made small."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
+from nn_core.reference import pooling
+from nn_core.spec.builtin import SPECS
+from tools.fuzz import elements
 from tools.fuzz.lane import check_programs
 from tools.fuzz.noise import FEW, PRECISIONS, agree, dtypes_of, tolerance
 from tools.fuzz.oracle import MANY, Graph, truth_of
@@ -179,3 +183,23 @@ def test_a_crash_a_hang_and_a_foreign_exception_are_found(monkeypatch: pytest.Mo
     assert worker.verdict("1 / 0", space).__class__ is ZeroDivisionError
     assert worker.verdict("{}['x']", space).__class__ is KeyError
     assert worker.verdict("len(3)", space) is None
+
+
+SPEC_OF = {spec.name: spec for spec in SPECS}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_numbers_out_of_any_range_give_a_result_or_an_error_of_ours() -> None:
+    texts = list(elements.check(SPEC_OF["RandomChoice"], "reference"))
+    assert len(texts) > 20
+    assert not any(texts)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_foreign_errors_and_crashes_by_one_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooling, "_MOST_SAMPLES", 1e40)
+    found = list(filter(None, elements.check(SPEC_OF["RoiAlign"], "reference")))
+    assert "RoiAlign on reference, plain: 1e+30 at -1 of input 1: ValueError: Maximum allowed size exceeded" in found
+    monkeypatch.setattr(elements, "verdict", lambda *_: os._exit(7))
+    (text,) = elements.check(SPEC_OF["RoiAlign"], "reference")
+    assert text == "RoiAlign on reference, plain: nan at 0 of input 0: the process ended with 7"

@@ -104,6 +104,27 @@ def sweep(part: str, report: Path | None) -> None:
     sys.exit(bool(done.findings))
 
 
+@main.command()
+@click.option("--count", default=20, show_default=True, help="Functions to try; 0: all.")
+@click.option("--seed", default=0, show_default=True, help="Which functions.")
+@click.option("--backend", "-b", multiple=True, default=("cpu", "reference"), show_default=True)
+@report_option
+def elements(count: int, seed: int, backend: tuple[str, ...], report: Path | None) -> None:
+    """Replace single numbers of the inputs of samples by NaN, infinities and numbers out of any range."""
+    from .elements import check, drawn
+
+    findings, n_calls = [], 0
+    for spec in drawn(count, seed):
+        for name in backend:
+            for text in check(spec, name):
+                n_calls += 1
+                findings += [text] if text else []
+    for text in findings:
+        click.echo(f"--- {text}")
+    record(report, "API", "single numbers of inputs", count=n_calls, findings=len(findings), seed=seed)
+    sys.exit(bool(findings))
+
+
 def _print_calls(done: CallReport, seconds: float) -> None:
     for n, finding in enumerate(done.findings.values()):
         click.echo(f"--- finding {n + 1}: {finding['kind']} at {finding['place']}: {finding['text']}\n{finding['source']}")
