@@ -273,7 +273,10 @@ def test_external_data_of_another_size_is_refused(tmp_path):
         to_array(tensor, tmp_path)
 
 
-@pytest.mark.parametrize("location", ["../outside.data", "/etc/hostname", "", "net\0.data", "net\n.data", "C:net.data", "n" * 300])
+OUTSIDE = ("../outside.data", "/etc/hostname", "", "net\0.data", "net\n.data", "C:net.data", "n" * 300)
+
+
+@pytest.mark.parametrize("location", OUTSIDE)
 def test_external_data_outside_of_the_folder_is_refused(tmp_path, location):
     (tmp_path / "outside.data").write_bytes(bytes(100))
     folder = tmp_path / "folder"
