@@ -59,7 +59,9 @@ def sigmoid_cross_entropy(F: Any, g: GradientCall) -> tuple[Any, Any]:
 def binary_cross_entropy(F: Any, g: GradientCall) -> tuple[Any, Any]:
     dx = dtarget = None
     if g.wants("x"):
-        dx = unbroadcast(F, g.grad * (g.x - g.target) / _divisor(F, g.x * (1 - g.x)), g.x.shape)
+        # over one divisor, (x - target) / (x (1 - x)), the second gradient would be a difference of large numbers
+        slope = (1 - g.target) / _divisor(F, 1 - g.x) - g.target / _divisor(F, g.x)
+        dx = unbroadcast(F, g.grad * slope, g.x.shape)
     if g.wants("target"):
         log_odds = F.log(_divisor(F, g.x)) - F.log(_divisor(F, 1 - g.x))
         dtarget = unbroadcast(F, -g.grad * log_odds, g.target.shape)

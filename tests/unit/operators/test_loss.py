@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.special
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient, spec_of
@@ -90,8 +92,19 @@ def test_binary_cross_entropy_of_certain_predictions() -> None:
     x, target = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0, 0.0])
     check_forward("BinaryCrossEntropy", [x, target], np.array([0, 0, -math.log(TINY), -math.log(TINY)]))
     of_x, of_target = run_gradient("BinaryCrossEntropy", x, target)
-    np.testing.assert_array_equal(of_x, [0, 0, -(2.0**24), 2.0**24])
+    np.testing.assert_array_equal(of_x, [1, -1, -(2.0**24), 2.0**24])
     assert np.isfinite(of_target).all()
+
+
+@pytest.mark.parametrize(("probability", "label"), [(5e-9, 0), (1e-4, 0), (1e-4, 1), (0.999, 1), (0.3, 0.3)])
+def test_second_gradients_of_binary_cross_entropy_are_those_of_double_precision(probability: float, label: float) -> None:
+    x = nn.Variable.from_numpy_array(np.array([probability], np.float32), need_grad=True)
+    target = nn.Variable.from_numpy_array(np.array([label], np.float32))
+    (slope,) = nn.grad([F.binary_cross_entropy(x, target)], [x])
+    (curvature,) = nn.grad([slope], [x])
+    curvature.forward()
+    p = float(x.d[0])
+    np.testing.assert_allclose(curvature.d, [(1 - label) / (1 - p) ** 2 + label / p**2], rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])

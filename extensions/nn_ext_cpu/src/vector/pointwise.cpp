@@ -321,8 +321,8 @@ constexpr BlockFunction kActivation[] = {
            [](float x, float t, P) {
              return -(t * log(larger(x, kSmallest)) + (1.0f - t) * log(larger(1.0f - x, kSmallest)));
            }),
-    ternary("binary_cross_entropy_grad", 0, kDivide,
-            [](float dy, float x, float t, P) { return dy * (x - t) / not_zero(x * (1.0f - x)); }),
+    ternary("binary_cross_entropy_grad", 0, 2 * kDivide,
+            [](float dy, float x, float t, P) { return dy * ((1.0f - t) / not_zero(1.0f - x) - t / not_zero(x)); }),
     binary("log_odds", 0, 2 * kExponential,
            [](float dy, float x, P) { return -dy * (log(not_zero(x)) - log(not_zero(1.0f - x))); }),
     binary("epsilon_insensitive", 1, kCheap,
