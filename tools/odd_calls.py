@@ -3,11 +3,13 @@
     python tools/odd_calls.py --nnabla-python /path/to/python3.10 [--cases 100] [--seed 0] [--only sort,norm]
 
 A case is a row of tools/nnabla_samples.py in which something was made odd: settings at or beyond the ends of what is usual,
-arrays of zeros, of equal, tied, large, tiny or negative numbers or of another dtype, gradients that hold something before, and
-gradients of gradients.
+arrays of zeros, of equal, tied, large, tiny or negative numbers or of another dtype, gradients that hold something before,
+gradients of gradients, inputs that had another shape in the first pass, and the gradient of the function alone, which it adds
+or writes.
 NNabla runs them in its own interpreter, as for tools/compare_nnabla.py, which compares usual arguments. Of what both take and
-answer differently, values are held against a computation in float64, and gradients against differences of such values. Printed
-is a row for each function and verdict, with an example; the exit status is 1 if nn_core is wrong somewhere.
+answer differently, values are held against a computation in float64, and gradients against differences of such values, or
+against the rule in float64 where a gradient is no slope by definition. Printed is a row for each function and verdict, with an
+example; the exit status is 1 if nn_core is wrong somewhere.
 """
 
 import json
@@ -26,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from compare_nnabla import TOLERANCE, TOLERANCES, arrays_of, describe, run_there
 from nnabla_samples import SAMPLES, Draw, Sample
-from run_nnabla_cases import Results, run
+from run_nnabla_cases import SEVERAL, Results, run
 
 import nn_core as nn
 
@@ -43,9 +45,26 @@ ARRAYS: Final = {
 }
 #: The numbers that one in the settings may become.
 NUMBERS: Final = (-2, -1, 0, 1, 2, 3, 0.5, -0.5, 1.0, 1e-3, 10.0)
-#: Length of the steps of differences in float64, and how far these may be from a gradient in float32.
-STEP, SLACK = 1e-5, 2e-3
-VERDICTS: Final = ("nn_core is wrong", "nn_core refuses", "both are wrong", "NNabla is wrong", "at a kink", "equal")
+#: Lengths of the steps of differences in float64, and how far these may be from a gradient in float32.
+STEPS, SLACK = (1e-5, 1e-8), 2e-3
+#: The inputs that a function is defined for; what it gives elsewhere follows from where its logarithms are cut off.
+DOMAINS: Final = {
+    "binary_cross_entropy": {"x0": (1e-30, 1 - 1e-7)},
+    "categorical_cross_entropy": {"x0": (1e-30, np.inf)},
+    "kl_multinomial": {"x0": (1e-30, np.inf), "x1": (1e-30, np.inf)},
+}
+#: Functions of which the gradient is no slope: it is clipped, passes what is rounded, or takes vectors as given.
+NO_SLOPE: Final = frozenset([
+    "clip_grad_by_norm", "clip_grad_by_value", "spectral_norm", "sign", "round", "ceil", "floor", "binary_sigmoid",
+    "binary_tanh", "prune", "binary_connect_affine", "binary_connect_convolution", "binary_weight_affine",
+    "binary_weight_convolution", "inq_affine", "inq_convolution", "fixed_point_quantize", "pow2_quantize",
+    "min_max_quantize", "quantize_linear", "dequantize_linear",
+])  # fmt: skip
+#: How a case is run, where not by one pass over a graph of these inputs.
+MANNERS: Final = ("reset", "add", "write")
+VERDICTS: Final = (
+    "nn_core is wrong", "nn_core refuses", "both are wrong", "NNabla is wrong", "no slope", "outside the domain", "equal",
+)  # fmt: skip
 
 
 def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
@@ -64,6 +83,8 @@ def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
     case = {**describe(name, sample), "held": draw.one_of(0, 0, 1), "odd": changed}
     if draw.length(1, 3) == 1 and case["wrt"] and not case["dynamic"]:
         case["second"] = case["wrt"]
+    elif draw.length(1, 2) == 1 and not case["dynamic"]:
+        case["manner"] = draw.one_of(*MANNERS)
     return sample, case
 
 
@@ -98,8 +119,12 @@ def judge(
     """Return the verdict by result, one for the whole case if it is refused, none if NNabla refuses or draws numbers."""
     if "forward" in errors or case["random"]:
         return {}
+    if not _is_defined(case, arrays):
+        return {"arguments": "outside the domain"}
     ours, our_errors = run("nn_core", case, arrays)
     refused = our_errors.get("forward") or (our_errors.get("backward") if "backward" not in errors else None)
+    if refused == SEVERAL:
+        return {}
     if refused:
         return {refused: "nn_core refuses"}
     with nn.context_scope(nn.Context(["reference:double"])):
@@ -110,7 +135,7 @@ def judge(
         if close(ours[key], theirs[key], tolerance):
             verdicts[key] = "equal"
             continue
-        if key.startswith("grad_"):
+        if key.startswith("grad_") and case["api"] not in NO_SLOPE:
             right = [_is_slope(case, arrays, key[5:], results[key]) for results in (ours, theirs)]
         else:
             right = [close(results[key], exact.get(key), tolerance) for results in (ours, theirs)]
@@ -118,10 +143,16 @@ def judge(
     return verdicts
 
 
+def _is_defined(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bool:
+    """Tell whether the function is defined for these arrays."""
+    limits = DOMAINS.get(case["api"], {})
+    return all(bool(np.all((arrays[name] >= low) & (arrays[name] <= high))) for name, (low, high) in limits.items())
+
+
 def _verdict(ours: bool | None, theirs: bool | None) -> str:
     """Say who is wrong of two that differ; None where nobody can be."""
     if ours is None or theirs is None:
-        return "at a kink"
+        return "no slope"
     return "NNabla is wrong" if ours else "nn_core is wrong" if theirs else "both are wrong"
 
 
@@ -140,22 +171,25 @@ def close(given: np.ndarray, expected: np.ndarray | None, tolerance: float) -> b
 def _is_slope(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], name: str, gradient: np.ndarray) -> bool | None:
     """Whether a gradient is that of float64: differences of the sum that it is the gradient of say so at some places.
 
-    None where the slopes before and after each of these places are different.
+    None where that sum has no slope: where it is infinite or NaN, or has other slopes before than after each of these places.
     """
     x = arrays[name].astype(np.float64)
-    rng = np.random.default_rng(x.size)
     middle = _total(case, arrays)
-    smooth = False
-    for place in rng.permutation(x.size)[:6]:
-        index = np.unravel_index(place, x.shape)
-        before, after = (_total(case, {**arrays, name: _moved(x, index, step)}) for step in (-STEP, STEP))
-        if not np.isclose(after - middle, middle - before, rtol=0.05, atol=10 * STEP * SLACK, equal_nan=True):
-            continue
-        smooth = True
-        slope = (after - before) / (2 * STEP) + case["held"]
-        if not np.isclose(gradient[index], slope, rtol=SLACK, atol=SLACK, equal_nan=True):
-            return False
-    return True if smooth else None
+    if not np.isfinite(middle):
+        return None
+    held = 0 if case.get("manner") == "write" else case["held"]
+    places = [np.unravel_index(place, x.shape) for place in np.random.default_rng(x.size).permutation(x.size)[:6]]
+    found = set()
+    for index in places:
+        totals = [[_total(case, {**arrays, name: _moved(x, index, step)}) for step in (-length, length)] for length in STEPS]
+        slopes = [
+            (after - before) / (2 * length) + held
+            for length, (before, after) in zip(STEPS, totals, strict=True)
+            if np.isclose(after - middle, middle - before, rtol=0.05, atol=10 * length * SLACK)
+        ]
+        if slopes:
+            found.add(any(np.isclose(gradient[index], slope, rtol=SLACK, atol=SLACK) for slope in slopes))
+    return all(found) if found else None
 
 
 def _moved(x: np.ndarray, index: Any, step: float) -> np.ndarray:
@@ -166,8 +200,8 @@ def _moved(x: np.ndarray, index: Any, step: float) -> np.ndarray:
 
 def _total(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> float:
     """Return the number of which the gradients of a case are taken, in float64."""
-    with nn.context_scope(nn.Context(["reference:double"])):
-        results, _ = run("nn_core", {**case, "wants_loss": True}, arrays)
+    with nn.context_scope(nn.Context(["reference:double"])), np.errstate(all="ignore"):
+        results, _ = run("nn_core", {**case, "manner": "", "wants_loss": True}, arrays)
     return float(results["loss"])
 
 
@@ -184,7 +218,8 @@ def report(found: Mapping[tuple[str, str, str], list[str]], n_cases: int) -> int
 def _text(sample: Sample, case: Mapping[str, Any]) -> str:
     shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays_of(sample).items())
     order = "second" if "second" in case else "first"
-    return f"{shapes} {case['settings']}, odd: {case['odd']}, gradient: {order}, to {case['held']}"
+    manner = f", {case['manner']}" if "manner" in case else ""
+    return f"{shapes} {case['settings']}, odd: {case['odd']}, gradient: {order}, to {case['held']}{manner}"
 
 
 @click.command()

@@ -7,8 +7,10 @@ runs the cases of FOLDER (cases.json and <number>.npz, the inputs of each case) 
 continues after a case that ended the process. Nothing but nnabla and numpy is needed.
 """
 
+import functools
 import importlib
 import json
+import operator
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,29 +20,35 @@ import numpy as np
 
 #: Results by name: out0, out1, ...; grad_<input>; in_<input>, the inputs as the run leaves them.
 Results = dict[str, np.ndarray]
+#: The error where a call makes more functions than one, which have no gradient that runs alone.
+SEVERAL = "a function of functions"
 
 
 def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[Results, dict[str, str]]:
     """Return the results of a case with `package`, and the last line of the error of each pass that fails.
 
     With inputs named by "second" the gradients are those of their gradients; "held" is what gradients hold before, and
-    "wants_loss" asks for the number of which the gradients are taken.
+    "wants_loss" asks for the number of which the gradients are taken. The "manner" is "reset" for inputs that had another
+    shape in a pass before, "add" and "write" for the gradient of the function alone, which is added to what its inputs hold
+    or written over it.
     """
     nn, functions = importlib.import_module(package), importlib.import_module(f"{package}.functions")
     wrt = case["wrt"]
-    variables = {name: _variable(nn, array, name in wrt, case.get("held", 0)) for name, array in arrays.items()}
-    inputs = [None if name is None else variables[name] for name in case["inputs"]]
-    named = {key: variables[name] for key, name in case["named"].items()}
-    settings = {key: _setting(value) for key, value in case["settings"].items()}
+    manner = case.get("manner", "")
+    first = _longer(arrays) if manner == "reset" else arrays
+    variables = {name: _variable(nn, array, name in wrt, case.get("held", 0)) for name, array in first.items()}
     results: Results = {}
     try:
-        with nn.auto_forward(case["dynamic"]):
-            outputs = getattr(functions, case["api"])(*inputs, **named, **settings)
-            outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-            sources = case["sources"] or range(len(outputs))
-            loss = _weighted_sum(nn, functions, [outputs[n] for n in sources])
-            if case.get("second"):
-                loss = _weighted_sum(nn, functions, nn.grad([loss], [variables[name] for name in case["second"]]))
+        outputs, ends, loss, factors = _graph(nn, functions, case, variables)
+        if manner == "reset":
+            loss.forward()
+            loss.backward()
+            _reset(nn, variables, arrays, case["held"])
+            for output, factor in zip(ends, factors, strict=True):
+                output.forward()
+                factor.reset_shape(output.shape, True)
+                factor.d = _factors(output.shape)
+            _reset(nn, variables, arrays, case["held"])
         if not case["dynamic"]:
             for end in [*(outputs if case.get("second") else ()), loss]:
                 end.forward()
@@ -52,11 +60,57 @@ def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
         return results, {"forward": _last_line(error)}
     if wrt:
         try:
-            loss.backward()
+            if manner in ("add", "write"):
+                _backward_alone(outputs, ends, accumulate=manner == "add")
+            else:
+                loss.backward()
             results.update({f"grad_{name}": np.array(variables[name].g) for name in wrt})
         except Exception as error:
             return results, {"backward": _last_line(error)}
     return results, {}
+
+
+def _graph(nn: Any, functions: Any, case: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
+    """Call the function; returns its results, those in the loss, the loss, and the factors of these results in it."""
+    inputs = [None if name is None else variables[name] for name in case["inputs"]]
+    named = {key: variables[name] for key, name in case["named"].items()}
+    settings = {key: _setting(value) for key, value in case["settings"].items()}
+    with nn.auto_forward(case["dynamic"]):
+        outputs = getattr(functions, case["api"])(*inputs, **named, **settings)
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        ends = [outputs[n] for n in case["sources"] or range(len(outputs))]
+        loss, factors = _weighted_sum(nn, functions, ends)
+        if case.get("second"):
+            loss, _ = _weighted_sum(nn, functions, nn.grad([loss], [variables[name] for name in case["second"]]))
+    return outputs, ends, loss, factors
+
+
+def _longer(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays that are twice as long, along the first axis of the first one and of those that are as long there."""
+    length = next((array.shape[:1] for array in arrays.values()), ())
+    return {
+        name: np.concatenate([array, array]) if length and array.shape[:1] == length else array
+        for name, array in arrays.items()
+    }
+
+
+def _reset(nn: Any, variables: Mapping[str, Any], arrays: Mapping[str, np.ndarray], held: float) -> None:
+    """Give the variables the shapes and values of `arrays`, and their gradients what these hold before the pass."""
+    for name, variable in variables.items():
+        variable.reset_shape(arrays[name].shape, True)
+        variable.data = nn.NdArray.from_numpy_array(arrays[name].copy())
+        if variable.need_grad:
+            variable.grad.fill(held) if held else variable.grad.zero()
+
+
+def _backward_alone(outputs: Any, ends: Any, accumulate: bool) -> None:
+    """Run the gradient of the only function between inputs and outputs, of which `ends` are part of the loss."""
+    node = outputs[0].parent
+    if node is None or any(value.parent is not None for value in node.inputs) or len(node.outputs) != len(outputs):
+        raise ValueError(SEVERAL)
+    for output in outputs:
+        output.g = _factors(output.shape) if any(output is end for end in ends) else 0
+    node.backward(node.inputs, outputs, accum=[accumulate] * len(node.inputs))
 
 
 def _variable(nn: Any, array: np.ndarray, need_grad: bool, held: float) -> Any:
@@ -74,14 +128,15 @@ def _setting(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _weighted_sum(nn: Any, functions: Any, outputs: Any) -> Any:
-    """A scalar that passes the gradient cos(1), cos(2), ... to the elements of each output."""
-    total = None
-    for output in outputs:
-        weights = np.cos(1.0 + np.arange(int(np.prod(output.shape)))).reshape(output.shape).astype(np.float32)
-        term = functions.sum(output * nn.Variable.from_numpy_array(weights))
-        total = term if total is None else total + term
-    return total
+def _weighted_sum(nn: Any, functions: Any, outputs: Any) -> tuple[Any, list[Any]]:
+    """Return a scalar that passes the gradient cos(1), cos(2), ... to the elements of each output, and these factors."""
+    factors = [nn.Variable.from_numpy_array(_factors(output.shape)) for output in outputs]
+    terms = [functions.sum(output * factor) for output, factor in zip(outputs, factors, strict=True)]
+    return functools.reduce(operator.add, terms), factors
+
+
+def _factors(shape: tuple[int, ...]) -> np.ndarray:
+    return np.cos(1.0 + np.arange(int(np.prod(shape)))).reshape(shape).astype(np.float32)
 
 
 def _last_line(error: Exception) -> str:

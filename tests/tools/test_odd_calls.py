@@ -10,7 +10,10 @@ TOOLS = Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import odd_calls  # noqa: E402
 from compare_nnabla import arrays_of  # noqa: E402
-from run_nnabla_cases import run  # noqa: E402
+from run_nnabla_cases import SEVERAL, _backward_alone, run  # noqa: E402
+
+import nn_core as nn  # noqa: E402
+import nn_core.functions as F  # noqa: E402
 
 
 def case_of(name, repetition=0, **changes):
@@ -83,5 +86,60 @@ def test_nobody_is_wrong_at_a_kink():
     case.pop("second", None)
     arrays = {"x0": np.zeros(2, np.float32)}
     assert odd_calls._is_slope(case, arrays, "x0", np.ones(2)) is None
-    assert odd_calls._verdict(None, None) == "at a kink"
+    assert odd_calls._verdict(None, None) == "no slope"
     assert odd_calls._verdict(False, False) == "both are wrong"
+
+
+def test_infinite_values_have_no_slope():
+    case, _ = case_of("log", held=0)
+    case = {**case, "wrt": ["x0"]}
+    case.pop("second", None)
+    arrays = {"x0": np.array([0.0, 1.0], np.float32)}
+    assert odd_calls._is_slope(case, arrays, "x0", np.array([np.inf, 1.0])) is None
+
+
+def test_steep_slopes_are_found_with_short_steps():
+    case, _ = case_of("norm_normalization", held=0)
+    case = {**case, "wrt": ["x0"], "settings": {"p": 2.0, "axes": [0]}, "manner": ""}
+    case.pop("second", None)
+    arrays = {"x0": np.zeros(2, np.float32)}
+    right, _ = run("nn_core", case, arrays)
+    assert np.abs(right["grad_x0"]).max() > 1e5
+    assert odd_calls._is_slope(case, arrays, "x0", right["grad_x0"])
+
+
+def test_arguments_outside_of_the_domain_are_not_judged():
+    case, arrays = case_of("binary_cross_entropy", held=0)
+    arrays["x0"] = arrays["x0"] * 0 + 2
+    right, _ = run("nn_core", case, arrays)
+    assert odd_calls.judge(case, arrays, right, {}) == {"arguments": "outside the domain"}
+
+
+def test_gradients_that_are_no_slopes_are_those_of_the_rule():
+    case, arrays = case_of("clip_grad_by_value", held=0)
+    case = {**case, "manner": ""}
+    case.pop("second", None)
+    right, _ = run("nn_core", case, arrays)
+    wrong = {**right, "grad_x0": right["grad_x0"] + 1}
+    assert odd_calls.judge(case, arrays, wrong, {})["grad_x0"] == "NNabla is wrong"
+
+
+@pytest.mark.parametrize(("manner", "expected"), [("reset", 8), ("add", 8), ("write", 3)])
+def test_manners(manner, expected):
+    """The gradient of 3 x where it holds 5: of new shapes, added by the function alone, and written by it."""
+    case, _ = case_of("mul_scalar", held=5)
+    case = {**case, "settings": {"val": 3.0}, "wrt": ["x0"], "manner": manner, "named": {}, "inputs": ["x0"]}
+    case.pop("second", None)
+    arrays = {"x0": np.ones((2, 2), np.float32)}
+    factors = np.cos(1.0 + np.arange(4)).reshape(2, 2)
+    results, errors = run("nn_core", case, arrays)
+    assert not errors
+    np.testing.assert_array_equal(results["out0"], 3)
+    held = 5 if expected == 8 else 0
+    np.testing.assert_allclose(results["grad_x0"], held + 3 * factors, rtol=1e-5)
+
+
+def test_functions_of_functions_have_no_gradient_that_runs_alone():
+    y = F.relu(F.tanh(nn.Variable((2,), need_grad=True)))
+    with pytest.raises(ValueError, match=SEVERAL):
+        _backward_alone([y], [y], accumulate=True)
