@@ -81,7 +81,10 @@ LOSS: Final[dict[str, Kernel]] = {
     ),
     "BinaryCrossEntropy": Pointwise(
         "-(target * log_of(x) + (1 - target) * log_of(1 - x))",
-        {"x": "dy * ((1 - target) / divisor(1 - x) - target / divisor(x))", "target": "-dy * (log(divisor(x)) - log(divisor(1 - x)))"},
+        {
+            "x": "dy * ((1 - target) / divisor(1 - x) - target / divisor(x))",
+            "target": "-dy * (log(divisor(x)) - log(divisor(1 - x)))",
+        },
     ),
     "SquaredError": Pointwise("square(x0 - x1)", {"x0": "dy * 2 * (x0 - x1)", "x1": "-dy * 2 * (x0 - x1)"}),
     "AbsoluteError": Pointwise("fabs(x0 - x1)", {"x0": "x0 > x1 ? dy : -dy", "x1": "x0 > x1 ? -dy : dy"}),
