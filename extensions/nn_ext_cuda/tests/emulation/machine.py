@@ -11,6 +11,7 @@ Environment variables:
 import collections
 import contextlib
 import ctypes
+import functools
 import hashlib
 import math
 import mmap
@@ -25,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 HEADER = Path(__file__).with_name("host_cuda.hpp")
+RUNTIME = Path(__file__).with_name("host_runtime.cpp")
 COMPILER = shutil.which("g++")
 FOLDER = Path(tempfile.gettempdir()) / "nn_ext_cuda_emulation"
 ORDERS = [int(order) for order in os.environ.get("NN_EMULATION_ORDERS", "1").split(",") if order]
@@ -211,35 +213,40 @@ def _argument(value):
 def compile_source(source, name):
     """The function called `name` of a CUDA source."""
     options = ["-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", *_sanitizing()]
-    digest = _digest(source, HEADER.read_text(), Path(__file__).read_text(), *options)
-    FOLDER.mkdir(exist_ok=True)
+    digest = _digest(source, HEADER.read_text(), RUNTIME.read_text(), Path(__file__).read_text(), *options)
     compiled, path = FOLDER / f"{digest}.so", FOLDER / f"{digest}.cpp"
     if not compiled.exists():
+        header, runtime = _prepared(tuple(options))
         text = _hosted(source)
-        own = path.with_suffix(f".{os.getpid()}.{id(text)}.cpp")
-        own.write_text(text)
-        own.replace(path)
-        target = FOLDER / f"{digest}.{os.getpid()}.{id(text)}.tmp"
-        done = _compiler(*options, "-shared", f"-I{_compiled_header(options)}", str(path), "-o", str(target))
-        assert done.returncode == 0, done.stderr + "\n" + text
-        target.rename(compiled)
+        with _written(path) as own:
+            own.write_text(text)
+        with _written(compiled) as own:
+            _compile(*options, "-shared", f"-I{header}", str(path), str(runtime), "-o", str(own))
     return Function(ctypes.CDLL(str(compiled)), name, path)
 
 
-def _compiled_header(options):
-    """Return the folder of the header, compiled once with these options: it is most of the work for a small kernel."""
-    text = HEADER.read_text()
-    folder = FOLDER / f"header-{_digest(text, *options)}"
-    folder.mkdir(exist_ok=True)
-    header, compiled = folder / HEADER.name, folder / f"{HEADER.name}.gch"
-    if not compiled.exists():
-        own = folder / f"{os.getpid()}"
-        own.with_suffix(".hpp").write_text(text)
-        own.with_suffix(".hpp").replace(header)
-        done = _compiler(*options, "-x", "c++-header", str(header), "-o", str(own.with_suffix(".gch")))
-        assert done.returncode == 0, done.stderr
-        own.with_suffix(".gch").replace(compiled)
-    return folder
+@functools.cache
+def _prepared(options):
+    """Return the folder of the compiled header, and the library of the runtime, compiled with these options."""
+    folder = FOLDER / f"runtime-{_digest(HEADER.read_text(), RUNTIME.read_text(), *options)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    header, runtime = folder / HEADER.name, folder / "runtime.so"
+    if not runtime.exists():
+        with _written(header) as own:
+            own.write_text(HEADER.read_text())
+        with _written(folder / f"{HEADER.name}.gch") as own:
+            _compile(*options, "-x", "c++-header", str(header), "-o", str(own))
+        with _written(runtime) as own:
+            _compile(*options, "-shared", f"-I{folder}", str(RUNTIME), "-o", str(own))
+    return folder, runtime
+
+
+@contextlib.contextmanager
+def _written(path):
+    """A path for the block to write to, which becomes `path` then: other processes may write it at the same time."""
+    own = path.with_name(f"{os.getpid()}-{threading.get_ident()}-{path.name}")
+    yield own
+    own.replace(path)
 
 
 def _digest(*parts):
@@ -250,6 +257,11 @@ def _compiler(*options, text=None):
     """Run the compiler, which does without the sanitizers that this process may have."""
     own = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     return subprocess.run([COMPILER, *options], input=text, capture_output=True, text=True, check=False, env=own)
+
+
+def _compile(*options):
+    done = _compiler(*options)
+    assert done.returncode == 0, done.stderr
 
 
 def library(name):
@@ -267,7 +279,9 @@ def _sanitizing():
 
 def _hosted(source):
     """The source for the host: dynamic shared memory by name, and an entry for each kernel."""
-    source = _compiler("-E", "-P", "-DNN_HOST", "-x", "c++", "-", text=source).stdout
+    if "#define" in source:  # heads of kernels may consist of macros
+        source = _compiler("-E", "-P", "-DNN_HOST", "-x", "c++", "-", text=source).stdout
+    source = re.sub(r"//[^\n]*", "", source)  # comments name what is looked for below
     source = re.sub(r"struct half_t [^\n]*\n", "", source, count=1)
     source = re.sub(r"extern __shared__ (\w+) (\w+)\[\];", r"\1* const \2 = (\1*)dynamic_shared;", source)
     fibers = "true" if re.search(r"__syncthreads|__shfl", source) else "false"
