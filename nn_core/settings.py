@@ -50,6 +50,7 @@ class Settings:
         communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.
         data: NN_CORE_DATA. Folder for what `nn_core.utils.download` fetches; None: ~/nn_core_data.
         models_url_base: NN_CORE_MODELS_URL_BASE. Address below which `nn_core.models` finds weights; None: none.
+        nnabla_models_url_base: NNABLA_MODELS_URL_BASE. The same for unchanged programs of NNabla, with its names of files.
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
         trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
         nnabla_program: NN_CORE_NNABLA_PROGRAM. True: an unchanged program of NNabla runs, as under ``nn-core run``.
@@ -76,6 +77,7 @@ class Settings:
     communicator: str | None = None
     data: str | None = None
     models_url_base: str | None = None
+    nnabla_models_url_base: str | None = None
     comm_timeout: float = 300.0
     trust_hdf5: bool = False
     nnabla_program: bool = False
@@ -117,6 +119,7 @@ class Settings:
             communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
             data=environment.get("NN_CORE_DATA") or None,
             models_url_base=environment.get("NN_CORE_MODELS_URL_BASE") or None,
+            nnabla_models_url_base=environment.get("NNABLA_MODELS_URL_BASE") or None,
             comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
             trust_hdf5=_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
             nnabla_program=_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),

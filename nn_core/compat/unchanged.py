@@ -14,6 +14,7 @@ EFFECTS: Final[Mapping[str, str]] = {
     "subprocesses": "interpreters that the program starts have NNabla's names and this mode as well: PYTHONPATH leads to them",
     "log": "messages from level INFO on are printed to stderr in NNabla's layout, unless logging is set up already",
     "data": "get_data_home() is ~/nnabla_data, unless NN_CORE_DATA names a folder",
+    "weights": "NNabla's names of files of weights are found too, and NNABLA_MODELS_URL_BASE says from where to fetch them",
     "contexts": "get_extension_context ignores a keyword that the extension does not know, with one warning",
     "uncomputed": "y.d and y.g of a function that has not run are zeros, which cannot be written to, with one warning",
 }

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from nn_core.errors import ArgumentError
-from nn_core.settings import settings
+from nn_core.settings import is_nnabla_program, settings
 from nn_core.utils.download import get_data_home
 
 
@@ -24,12 +24,14 @@ def get_model_home() -> str:
 def get_model_url_base_from_env() -> str | None:
     """The address in NN_CORE_MODELS_URL_BASE, with a slash at the end; None when there is none.
 
+    Under ``nn-core run`` the address in NNABLA_MODELS_URL_BASE takes the place of one that is missing.
+
     Example:
         >>> from nn_core.models.utils import get_model_url_base_from_env
         >>> get_model_url_base_from_env() is None
         True
     """
-    base = settings().models_url_base
+    base = settings().models_url_base or (settings().nnabla_models_url_base if is_nnabla_program() else None)
     return None if base is None else base.rstrip("/") + "/"
 
 

@@ -1,7 +1,8 @@
 """Files of weights: where they are looked for, and how their names and layouts fit the parameters of a model."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from nn_core.io.foreign import converted
 from nn_core.io.pytorch import PYTORCH
 from nn_core.messages.refusal import described
 from nn_core.models.utils import get_model_home, get_model_url_base_from_env
+from nn_core.settings import is_nnabla_program, settings
 from nn_core.utils.download import download
 from nn_core.variable import Variable
 
@@ -23,6 +25,21 @@ Weights = str | os.PathLike[str] | None
 #: Formats of that file; the first that is there counts.
 _SUFFIXES: Final = (".nnp", ".safetensors", ".h5", ".npz")
 _NETWORK_SUFFIXES: Final = (".nnp", ".nntxt", ".prototxt", ".protobuf")
+#: Patterns of the names of models, and what NNabla calls their files; the other names are the same.
+_NAMES_OF_NNABLA: Final = {
+    "DeepLabV3plus_(.+)_(8|16)": r"DeepLabV3-\1-os-\2",
+    "DenseNet": "DenseNet-161",
+    "InceptionV3": "Inception-v3",
+    "MobileNetV2": "MobileNet-v2",
+    "ResNeXt(50|101)": r"ResNeXt-\1",
+    "ResNet([0-9]+)": r"Resnet-\1",
+    "SENet": "SENet-154",
+    "ShuffleNet10": "ShuffleNet",
+    "ShuffleNet([02])([05])": r"ShuffleNet-\1.\2x",
+    "SqueezeNetV1([01])": r"SqueezeNet-1.\1",
+    "VGG(11|13|16)": r"VGG-\1",
+    "YoloV2_(.+)": r"yolov2-\1",
+}
 
 
 def is_network(path: Path) -> bool:
@@ -46,20 +63,36 @@ def weights_file(model: str, task: str, weights: Weights) -> Path | None:
             raise MissingFileError(f"{model}: the file of weights must exist, got no {path}", str(path))
         return path
     folder = Path(get_model_home()) / task
-    for suffix in _SUFFIXES:
-        if (folder / f"{model}{suffix}").is_file():
-            return folder / f"{model}{suffix}"
+    names = [f"{model}{suffix}" for suffix in _SUFFIXES]
+    if is_nnabla_program():
+        names.append(f"{_name_in_nnabla(model)}.nnp")
+    present = next((folder / name for name in names if (folder / name).is_file()), None)
+    return present or _fetched(model, folder, names)
+
+
+def _fetched(model: str, folder: Path, names: Sequence[str]) -> Path:
+    """The file of weights from the address of models, as ours or NNabla's are laid out there."""
     base = get_model_url_base_from_env()
-    path = folder / f"{model}.nnp"
     if base is None:
         raise MissingFileError(
             f"{model}: weights must be in {folder} as {model} with one of {', '.join(_SUFFIXES)}, got no such file\n"
             f"  hint: {model}(weights=path) reads another file, also a state dict of PyTorch as safetensors;\n"
             f"  {model}(weights=None) starts from random values",
-            str(path),
+            str(folder / names[0]),
         )
-    download(f"{base}{task}/{model}.nnp", path, open_file=False)
+    is_ours = settings().models_url_base is not None
+    path = folder / names[0 if is_ours else -1]
+    parent = f"{folder.name}/{path.stem}" if folder.name == "imagenet" and not is_ours else folder.name
+    download(f"{base}{parent}/{path.name}", path, open_file=False)
     return path
+
+
+def _name_in_nnabla(model: str) -> str:
+    """The name of the file of weights that NNabla fetches for a model, without its suffix."""
+    for pattern, name in _NAMES_OF_NNABLA.items():
+        if found := re.fullmatch(pattern, model):
+            return found.expand(name)
+    return model
 
 
 class WeightFile:

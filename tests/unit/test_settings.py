@@ -35,10 +35,13 @@ def test_every_variable_is_read():
         "NN_CORE_TRUST_HDF5": "1",
         "NN_CORE_NNABLA_PROGRAM": "1",
         "NN_CORE_KEEP_VALUES": "1",
+        "NN_CORE_MODELS_URL_BASE": "file:///a",
+        "NNABLA_MODELS_URL_BASE": "file:///b",
     }
     disabled = frozenset({"fuse", "winograd"})
     base = Settings(False, True, "DEBUG", 3, True, disabled, True, ("+acme", "-other"), 2.5, True)
     expected = replace(base, communicator="mpi", comm_timeout=0, trust_hdf5=True, nnabla_program=True, keep_values=True)
+    expected = replace(expected, models_url_base="file:///a", nnabla_models_url_base="file:///b")
     assert Settings.read(environment) == expected
 
 

@@ -6,16 +6,20 @@ import pytest
 import nn_core as nn
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError, ShapeError
 from nn_core.models import utils
-from nn_core.models.imagenet import ResNet18, SqueezeNetV11
-from nn_core.settings import settings
+from nn_core.models.imagenet import ResNet18, ShuffleNet05, ShuffleNet10, SqueezeNetV11
+from nn_core.models.object_detection import YoloV2
+from nn_core.models.semantic_segmentation import DeepLabV3plus
+from nn_core.settings import set_nnabla_program, settings
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("NN_CORE_DATA", str(tmp_path / "data"))
     monkeypatch.delenv("NN_CORE_MODELS_URL_BASE", raising=False)
+    monkeypatch.delenv("NNABLA_MODELS_URL_BASE", raising=False)
     settings.cache_clear()
     yield tmp_path / "data" / "nnp_models"
+    set_nnabla_program(False)
     monkeypatch.undo()
     settings.cache_clear()
 
@@ -68,6 +72,33 @@ def test_files_are_fetched_only_where_an_address_is_set(home, tmp_path, monkeypa
     with pytest.raises(Exception, match=r"SqueezeNetV11\.nnp|nn-ext-nnp"):  # without the package its pip line
         SqueezeNetV11()
     assert (home / "imagenet" / "SqueezeNetV11.nnp").read_bytes() == b"no network"
+
+
+@pytest.mark.parametrize(
+    ("model", "file"),
+    [
+        (ResNet18, "imagenet/Resnet-18/Resnet-18.nnp"),
+        (ShuffleNet05, "imagenet/ShuffleNet-0.5x/ShuffleNet-0.5x.nnp"),
+        (ShuffleNet10, "imagenet/ShuffleNet/ShuffleNet.nnp"),
+        (SqueezeNetV11, "imagenet/SqueezeNet-1.1/SqueezeNet-1.1.nnp"),
+        (YoloV2, "object_detection/yolov2-voc.nnp"),
+        (DeepLabV3plus, "semantic_segmentation/DeepLabV3-voc-os-16.nnp"),
+    ],
+)
+def test_unchanged_programs_find_the_files_of_nnabla(model, file, home, tmp_path, monkeypatch):
+    monkeypatch.setenv("NNABLA_MODELS_URL_BASE", (tmp_path / "server").as_uri())
+    settings.cache_clear()
+    (tmp_path / "server" / file).parent.mkdir(parents=True)
+    (tmp_path / "server" / file).write_bytes(b"no network")
+    with pytest.raises(MissingFileError, match="weights must be in"):  # not in the mode
+        model()
+    set_nnabla_program(True)
+    task, name = file.split("/")[0], file.split("/")[-1]
+    for _ in ("fetched", "found"):
+        with pytest.raises(Exception, match=rf"{name}|nn-ext-nnp"):
+            model()
+        assert (home / task / name).read_bytes() == b"no network"
+        (tmp_path / "server" / file).unlink(missing_ok=True)
 
 
 def test_a_state_dict_of_pytorch_is_recognised(home, tmp_path, rng):
