@@ -12,6 +12,7 @@ from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.attributes import module_attributes
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.messages.refusal import door, fitted
+from nn_core.messages.whole import takes_whole_numbers
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -71,6 +72,7 @@ class NormalInitializer(BaseInitializer):
         self.rng = _generator(rng)
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         return (self.rng.standard_normal(shape) * self.sigma).astype(np.float32)
 
@@ -97,6 +99,7 @@ class UniformInitializer(BaseInitializer):
         self.rng = _generator(rng)
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         low, high = self.lim
         return self.rng.uniform(low, high, size=shape).astype(np.float32)
@@ -123,6 +126,7 @@ class UniformIntInitializer(BaseInitializer):
         self.rng = _generator(rng)
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         low, high = self.lim
         draw = self.rng.integers if isinstance(self.rng, np.random.Generator) else self.rng.randint
@@ -148,6 +152,7 @@ class ConstantInitializer(BaseInitializer):
         self.value = value
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         return np.full(shape, self.value, np.float32)
 
@@ -173,6 +178,7 @@ class RangeInitializer(BaseInitializer):
         self.step = step
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         if not shape:
             return np.asarray(self.start)
@@ -209,6 +215,7 @@ class OrthogonalInitializer(BaseInitializer):
         self.rng = _generator(rng)
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         if not shape:
             raise ShapeError("OrthogonalInitializer: shape must have at least one axis, got ()")
@@ -241,6 +248,7 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
         self.eps = eps
 
     @door
+    @takes_whole_numbers
     def __call__(self, shape: Shape) -> FloatArray:
         if isinstance(self.w, Variable) and self.w.data.synced.lease is UNCOMPUTED:
             self.w.forward()  # a weight that is computed from parameters, as by another `apply_w`

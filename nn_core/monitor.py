@@ -213,7 +213,7 @@ class MonitorImage:
         _require_monitor(type(self).__name__, monitor, name)
         self.interval = checked_count(f"{type(self).__name__}: interval", interval)
         self.verbose = verbose
-        self.num_images = num_images
+        self.num_images = checked_count(f"{type(self).__name__}: num_images", num_images, 0)
         self.normalize_method = self.default_normalize_method if normalize_method is None else normalize_method
         self._folder = Path(monitor.save_path) / name.replace(" ", "-")
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from nn_core.data.workers import Pool, ProcessPool, ThreadPool
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
 from nn_core.messages.refusal import checked_count, described, door
+from nn_core.messages.whole import takes_whole_numbers
 from nn_core.random import Rng
 from nn_core.runtime.schemas import checked_state
 
@@ -215,6 +216,7 @@ class DataIterator:
         self._end_callbacks.append(callback)
 
     @door
+    @takes_whole_numbers
     def slice(
         self,
         rng: Rng | None,

@@ -9,11 +9,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from operator import index
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
 from nn_core.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Python's and NumPy's floating-point numbers.
 FLOATS: Final = (float, np.floating)
@@ -50,6 +53,17 @@ def fraction_hint(value: Any) -> str:
     return f"\n  hint: // divides without a fraction, or int(...) drops the one of {value!r}" if has_fraction else ""
 
 
+def takes_whole_numbers(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function or method: arguments that it annotates as integers become ints, as `with_whole_numbers` does."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given, named = with_whole_numbers(function, args, kwargs)
+        return function(*given, **named)
+
+    return call
+
+
 def with_whole_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
     """The arguments of a call, those that `function` annotates as integers with ints in place of whole floats.
 
@@ -63,11 +77,12 @@ def with_whole_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs
     else:
         return args, kwargs
     positional, keywords = list(args), dict(kwargs)
+    subject = _subject(function)
     for name, position in _integers_of(function):
         if position < len(positional):
-            positional[position] = _as_whole(function.__name__, name, positional[position])
+            positional[position] = _as_whole(subject, name, positional[position])
         elif name in keywords:
-            keywords[name] = _as_whole(function.__name__, name, keywords[name])
+            keywords[name] = _as_whole(subject, name, keywords[name])
     return positional, keywords
 
 
@@ -76,6 +91,12 @@ _SUSPECT: Final = frozenset((float, list, np.ndarray, *np.sctypeDict.values()))
 _ONLY_INTS: Final = frozenset((int,))
 _INTEGER: Final = re.compile(r"\bint\b|\bShape\b|\bAxes\b|tuple\[int")
 _OTHER: Final = re.compile(r"float|Callable|ndarray")
+
+
+def _subject(function: Callable[..., Any]) -> str:
+    """The name in messages: that of a function, or of the class whose objects are called."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    return owner if name == "__call__" else name
 
 
 @functools.cache

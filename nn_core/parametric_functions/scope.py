@@ -391,10 +391,10 @@ def _call(
     n_made = _N_MADE[0]
     (token,) = map(_CURRENT.replace, (scope,))  # see `Ambient.replace`
     try:
+        given, named = with_whole_numbers(function, args, kwargs)
         # as `has_ndarray`, which would be one more call for each layer
         if NdArray in map(type, args) or (kwargs and has_ndarray(kwargs.values())):
-            return call_at_once(function, *args, **kwargs)
-        given, named = with_whole_numbers(function, args, kwargs)
+            return call_at_once(function, *given, **named)
         result = function(*given, **named)
         if place is not None:
             remember(function, place, scope, args, kwargs, result)

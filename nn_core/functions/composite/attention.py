@@ -16,6 +16,7 @@ from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transp
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
 from nn_core.graph.modes import AUTO_FORWARD
+from nn_core.messages.whole import takes_whole_numbers
 
 __all__ = ["multi_head_attention"]
 
@@ -29,6 +30,7 @@ _MANY_WEIGHTS: Final = 2**22
 
 @follows_shapes
 @one_kind
+@takes_whole_numbers
 def multi_head_attention(
     query: Operand,
     key: Operand,

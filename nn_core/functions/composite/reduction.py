@@ -12,6 +12,7 @@ from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
 from nn_core.graph.precision import in_float32
 from nn_core.messages.refusal import checked_flag, door
+from nn_core.messages.whole import takes_whole_numbers
 
 __all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "reduce", "std", "sum", "var"]
 
@@ -218,6 +219,7 @@ def argmin(x: Operand, axis: Axes | None = None, keepdims: bool = False) -> Oper
 
 @follows_shapes
 @one_kind
+@takes_whole_numbers
 @in_float32
 def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
     """Compute the variance over axes.
@@ -252,6 +254,7 @@ def var(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int 
 
 
 @one_kind
+@takes_whole_numbers
 @in_float32
 def std(x: Operand, axis: Axes | None = None, keepdims: bool = False, ddof: int = 0) -> Operand:
     """Compute the standard deviation over axes, the root of the variance.
