@@ -23,11 +23,15 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("repeatable")
 
+# What collecting makes is kept: looking for garbage among it again and again is an eighth of the time.
+gc.disable()
+
 
 def pytest_collection_finish() -> None:
     """Keep the many objects of the tests themselves out of garbage collections, which some tests ask for at each step."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,45 @@
+##@ Static checks and generated files
+# What is checked without running the program, and what is generated.
+
+.PHONY: lint format types layers check gen docs docs-site
+
+CXX_SOURCES := $(shell find extensions/nn_ext_cpu/src -name '*.cpp' -o -name '*.hpp')
+lint: $(VENV)/.core ## ruff, and the layout of Python and C++
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
+
+format: $(VENV)/.core ## lay all sources out as `make lint` wants them
+	$(BIN)/ruff format --quiet .
+	$(BIN)/clang-format -i $(CXX_SOURCES)
+
+types: $(VENV)/.extensions ## mypy; and mypy and pyright on programs of users
+	$(BIN)/mypy
+	$(BIN)/python tools/check_types.py
+
+layers: $(VENV)/.core ## import layers
+	$(BIN)/lint-imports
+
+check: lint types layers ## the static checks, and whether generated files are up to date
+	$(BIN)/python -m nn_core.spec --check
+	$(BIN)/python -m nn_core.spec.pages --check
+	$(BIN)/python -m tools.reliability --check
+	$(BIN)/python -m tools.tasks --check
+	$(BIN)/python -m tools.nnabla_names --check
+
+gen: $(VENV)/.core ## write the generated files from function_spec.yaml and examples/tasks
+	$(BIN)/python -m nn_core.spec
+	$(BIN)/python -m nn_core.spec.pages
+	$(BIN)/python -m tools.tasks
+	$(BIN)/python -m tools.nnabla_names
+
+docs: $(VENV)/.extensions ## write docs/support.md: who runs what in which dtype
+	$(BIN)/python -m nn_core.testing.support
+
+$(VENV)/.docs: $(VENV)/.extensions
+	$(BIN)/python -m pip install --quiet --editable '.[docs,examples]'
+	@touch $@
+
+docs-site: $(VENV)/.docs ## run the tutorials and build the documentation as a site into build/site
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.tutorials # small networks: on a busy machine two threads take twice as long
+	$(BIN)/mkdocs build --quiet
