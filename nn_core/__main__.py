@@ -24,7 +24,7 @@ from nn_core.errors import NNCoreError
 from nn_core.messages.synonyms import suggestion
 from nn_core.runtime import installed
 from nn_core.runtime.caches import caches
-from nn_core.settings import cache_mb, set_keep_values, settings
+from nn_core.settings import cache_mb, num_threads, set_keep_values, settings, thread_limits
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import FunctionSpec
 
@@ -145,6 +145,8 @@ def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
     click.echo(_table(findings))
+    limits = ", ".join(text for _, text in thread_limits())
+    click.echo(f"threads of native kernels: {num_threads()} ({limits}); caches: at most {cache_mb()} MB")
     click.echo("\n".join(unchanged.report()))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):

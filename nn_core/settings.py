@@ -13,7 +13,10 @@ from typing import Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.runtime.ambient import Ambient
+from nn_core.runtime.machine import memory_limit, processor_limits
 
+#: Megabytes of caches, if nothing else is said and memory is not short.
+_CACHE_MB_AT_MOST: Final = 1024
 _BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -38,13 +41,14 @@ class Settings:
         plugin_autoload: NN_CORE_PLUGIN_AUTOLOAD. False: a plugin is used only when a program names it.
         strict: NN_CORE_STRICT. True: leaving the device family of the first backend is an error.
         log_level: NN_CORE_LOG_LEVEL. From which level on messages are printed; None leaves it to the program.
-        num_threads: NN_CORE_NUM_THREADS. Threads of native kernels; None leaves it to the backend.
+        num_threads: NN_CORE_NUM_THREADS. Threads of native kernels; None: the cores that this process may use.
         skip_plugin_check: NN_CORE_SKIP_PLUGIN_CHECK. True: plugins are loaded whatever versions they ask for.
         plugins: NN_CORE_PLUGINS. "+acme" allows the plugin acme and those with a + only, "-other" blocks one.
         plugin_timeout: NN_CORE_PLUGIN_TIMEOUT. Seconds that importing, describing and probing a plugin may take.
         check_kernels: NN_CORE_CHECK_KERNELS. True: each call of a kernel is checked, at the cost of speed.
         disable: NN_CORE_DISABLE. Names of `OPTIMIZATIONS` to do without, with commas between them.
-        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together; see `nn_core.runtime.caches`.
+        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together (see `nn_core.runtime.caches`);
+            None: 1,024, or an eighth of what a container leaves the process if that is less.
         deterministic: NN_CORE_DETERMINISTIC. True: results do not depend on the number of threads; see `set_deterministic`.
         strict_shapes: NN_CORE_STRICT_SHAPES. True: values that are assigned to an array are not broadcast.
         communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.
@@ -58,8 +62,8 @@ class Settings:
 
     Example:
         >>> from nn_core.settings import Settings
-        >>> Settings().cache_mb
-        1024
+        >>> Settings().plugin_timeout
+        30.0
     """
 
     plugin_autoload: bool = True
@@ -72,7 +76,7 @@ class Settings:
     plugins: tuple[str, ...] = ()
     plugin_timeout: float = 30.0
     check_kernels: bool = False
-    cache_mb: int = 1024
+    cache_mb: int | None = None
     deterministic: bool = False
     communicator: str | None = None
     data: str | None = None
@@ -114,7 +118,7 @@ class Settings:
             check_kernels=_bool(environment, "NN_CORE_CHECK_KERNELS", default.check_kernels),
             disable=_optimizations(environment, "NN_CORE_DISABLE"),
             strict_shapes=_bool(environment, "NN_CORE_STRICT_SHAPES", default.strict_shapes),
-            cache_mb=_count(environment, "NN_CORE_CACHE_MB") or default.cache_mb,
+            cache_mb=_count(environment, "NN_CORE_CACHE_MB"),
             deterministic=_bool(environment, "NN_CORE_DETERMINISTIC", default.deterministic),
             communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
             data=environment.get("NN_CORE_DATA") or None,
@@ -198,15 +202,34 @@ def without(*optimizations: str) -> Iterator[None]:
             _tell()
 
 
-def num_threads() -> int | None:
-    """The number of threads that a native kernel may use; None: each backend decides.
+def num_threads() -> int:
+    """Return the number of threads that a native kernel may use.
+
+    Unless `set_num_threads` or NN_CORE_NUM_THREADS say it, that is the number of cores that this process may use, as
+    affinity, the quota of a container and OMP_NUM_THREADS limit them.
 
     Example:
         >>> nn.set_num_threads(2)
         >>> nn.num_threads()
         2
     """
-    return _NUM_THREADS[0] if _NUM_THREADS else settings().num_threads
+    return _NUM_THREADS[0] if _NUM_THREADS else settings().num_threads or _default_threads()
+
+
+def thread_limits() -> list[tuple[int, str]]:
+    """Return what decides the default of `num_threads`, the least number, each with its name."""
+    return [*processor_limits(), *_openmp_limit(os.environ)]
+
+
+@cache
+def _default_threads() -> int:
+    return max(1, min(count for count, _ in thread_limits()))
+
+
+def _openmp_limit(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    text = environment.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # more numbers are those of inner teams
+    if text.isdecimal():
+        yield int(text), f"OMP_NUM_THREADS={text}"
 
 
 def set_num_threads(threads: int) -> None:
@@ -233,7 +256,13 @@ def cache_mb() -> int:
         >>> cache_mb() >= 1
         True
     """
-    return _CACHE_MB[0] if _CACHE_MB else settings().cache_mb
+    return _CACHE_MB[0] if _CACHE_MB else settings().cache_mb or _default_cache_mb()
+
+
+@cache
+def _default_cache_mb() -> int:
+    limit = memory_limit()
+    return _CACHE_MB_AT_MOST if limit is None else max(1, min(_CACHE_MB_AT_MOST, limit // 8 // 2**20))
 
 
 def set_cache_mb(megabytes: int) -> None:

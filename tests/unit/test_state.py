@@ -1,13 +1,14 @@
 """Scopes and defaults of ambient values."""
 
 import asyncio
+import gc
 import sys
 import threading
 
 import pytest
 
 from nn_core.errors import ArgumentError
-from nn_core.runtime.ambient import Ambient
+from nn_core.runtime.ambient import Ambient, AmbientScope
 
 
 @pytest.fixture
@@ -123,3 +124,10 @@ def test_reading_costs_next_to_nothing(value):
     finally:
         sys.setprofile(before)
     assert len(called) <= 3  # get(), the look-up in the context, and setprofile() itself
+
+
+def test_a_scope_whose_construction_was_interrupted_ends_quietly() -> None:
+    """Exceptions in `__del__` are warnings, which the tests turn into errors."""
+    scope = AmbientScope.__new__(AmbientScope)
+    del scope
+    gc.collect()

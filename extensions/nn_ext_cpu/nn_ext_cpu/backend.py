@@ -34,9 +34,7 @@ def _follow_switches() -> None:
     _native.enable_winograd(is_enabled("winograd"))
     _native.enable_packing(is_enabled("pack"))
     _native.set_deterministic(is_deterministic())
-    threads = num_threads()
-    if threads is not None:
-        _native.set_num_threads(threads)
+    _native.set_num_threads(num_threads())
 
 
 _follow_switches()

@@ -50,7 +50,7 @@ def load() -> Backend:
 def devices() -> Sequence[str]:
     """One line for the host."""
     native = load_native()
-    return [f"0: {os.cpu_count()} logical cores, {native.isa()}, bfloat16 by {native.bfloat16_products()}"]
+    return [f"0: {os.cpu_count()} processors, {native.isa()}, bfloat16 by {native.bfloat16_products()}"]
 
 
 @hookimpl
