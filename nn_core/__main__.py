@@ -145,15 +145,19 @@ def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
     click.echo(_table(findings))
-    limits = ", ".join(text for _, text in thread_limits())
-    click.echo(f"threads of native kernels: {num_threads()} ({limits}); caches: at most {cache_mb()} MB")
-    click.echo("\n".join(unchanged.report()))
+    click.echo("\n".join([_process_limits(), *unchanged.report()]))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):
         sys.exit(1)
     agree = [_is_tested(name, device_id) for name in names if test]
     if not all(agree):
         sys.exit(1)
+
+
+def _process_limits() -> str:
+    """Return how many threads compute, who decides it, and how much memory caches may take."""
+    limits = ", ".join(text for _, text in thread_limits())
+    return f"threads of native kernels: {num_threads()} ({limits}); caches: at most {cache_mb()} MB"
 
 
 def _is_tested(name: str, device_id: str) -> bool:

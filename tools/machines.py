@@ -26,7 +26,7 @@ CHILD: Final = "import sys; from tools.processes import train; sys.stdout.buffer
 
 
 def fault_of(machine: str, expected: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> str | None:
-    """What went wrong on a machine, or None."""
+    """Return the fault of a machine, or None."""
     command = ["qemu-x86_64", "-cpu", machine, *python_command(CHILD, paths=["."])]
     result = subprocess.run(command, capture_output=True, check=False)
     if result.returncode:

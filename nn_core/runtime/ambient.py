@@ -133,7 +133,11 @@ class AmbientScope(Generic[T]):
 
     def __del__(self) -> None:
         # a scope whose __init__ was interrupted has no attributes
-        if getattr(self, "_opening", None) is not None and self._tokens and self._ambient.variables[1].get(None) is self._value:
+        if (
+            getattr(self, "_opening", None) is not None
+            and self._tokens
+            and self._ambient.variables[1].get(None) is self._value
+        ):
             with suppress(ValueError):  # collected in another thread or task, which has a state of its own
                 self._leave()
                 MEMO.set(None)  # scopes of other modes around this one were left before it

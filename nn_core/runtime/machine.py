@@ -1,4 +1,4 @@
-"""What this process may take of its machine: processors and memory, as control groups, affinity and the user limit them.
+"""Limits of the processors and the memory that this process may take.
 
 Control groups are what containers, batch systems and systemd set limits with; both versions of Linux's interface are read. The
 limits of a group hold for the groups inside it, so all from the process's own to the root of what can be seen count.

@@ -1,4 +1,4 @@
-"""What containers, affinity and the user leave a process, read from trees of files like those of Linux."""
+"""Limits of processors and memory, read from trees of files like those of Linux."""
 
 import os
 import subprocess

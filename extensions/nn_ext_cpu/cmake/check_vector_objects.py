@@ -18,7 +18,7 @@ WEAK = re.compile(r"^[0-9a-f]+ [WwVu] (?!.*\bnn_cpu::(?:avx2|avx512)::)(.*)$", r
 
 
 def faults(nm, objdump, path):
-    """What is wrong with one object, in words."""
+    """Yield the faults of one object, in words."""
 
     def output(*command):
         return subprocess.run([*command, path], check=True, capture_output=True, text=True).stdout

@@ -1,6 +1,6 @@
 // One step of a solver on a flat piece of a parameter: w and its states s[k] are changed in place, g is read. `h` are
-// the numbers that kernels/update.cpp derives from the hyper-parameters. One pass over memory. The table is a constant expression: code that
-// made it at load would run on machines without the instruction set.
+// the numbers that kernels/update.cpp derives from the hyper-parameters. One pass over memory. The table is a constant
+// expression: code that made it at load would run on machines without the instruction set.
 #include "support/vector.hpp"
 #include "vector/math.hpp"
 
