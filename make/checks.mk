@@ -1,7 +1,7 @@
 ##@ Static checks and generated files
 # What is checked without running the program, and what is generated.
 
-.PHONY: lint format types layers check gen docs docs-site
+.PHONY: changelog lint format types layers check gen docs docs-site
 
 CXX_SOURCES := $(shell find extensions/nn_ext_cpu/src -name '*.cpp' -o -name '*.hpp')
 lint: $(VENV)/.core ## ruff, and the layout of Python and C++
@@ -32,6 +32,11 @@ gen: $(VENV)/.core ## write the generated files from function_spec.yaml and exam
 	$(BIN)/python -m nn_core.spec.pages
 	$(BIN)/python -m tools.tasks
 	$(BIN)/python -m tools.nnabla_names
+
+VERSION ?=
+changelog: $(VENV)/.core ## show what changes/ holds as release notes; VERSION=1.2.3 moves it into CHANGELOG.md
+	$(PIP_INSTALL) towncrier
+	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
 
 docs: $(VENV)/.extensions ## write docs/support.md: who runs what in which dtype
 	$(BIN)/python -m nn_core.testing.support
