@@ -4,19 +4,15 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.dispatch.plugins import PLUGINS
 from nn_core.errors import ArgumentError, PluginError
-from nn_core.logger import logger
-from nn_core.settings import is_nnabla_program
+from nn_core.messages.overlooked import overlook
 
 if TYPE_CHECKING:
     from nn_core.dispatch.hookspecs import BackendInfo
-
-#: Backends with the unknown keywords that were warned about.
-_IGNORED: Final[set[tuple[str, str]]] = set()
 
 __all__ = ["get_extension_context", "import_extension_module", "list_extensions"]
 
@@ -92,11 +88,7 @@ def _accepted(name: str, known: Sequence[str], kw: Mapping[str, object]) -> dict
         if keyword in known:
             continue
         text = f"get_extension_context: {name!r} takes {', '.join(known)}, got {keyword!r}"
-        if not is_nnabla_program():
-            raise ArgumentError(text)
-        if (name, keyword) not in _IGNORED:
-            _IGNORED.add((name, keyword))
-            logger.warning("%s, which is ignored", text)
+        overlook(ArgumentError(text), "which is ignored")
     return {keyword: value for keyword, value in kw.items() if keyword in known}
 
 

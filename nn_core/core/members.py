@@ -7,7 +7,9 @@ Every one has a path, the name of the attribute followed by positions and keys: 
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
+from nn_core.messages.overlooked import overlook
+from nn_core.messages.refusal import described
 from nn_core.variable import Variable
 
 #: Prefix of the names of submodules.
@@ -57,6 +59,25 @@ def require_no_set(name: str, value: Any, kinds: tuple[type, ...]) -> None:
             f"Module: modules and parameters must be kept in lists, tuples or dictionaries, which name them, got a set "
             f"in {name}"
         )
+
+
+def is_computed(owner: object, base: type, name: str, value: Any) -> bool:
+    """Whether `name` is an attribute that `base` computes and that no value can replace: an assignment has no effect.
+
+    NNabla takes such an assignment and never reads the value.
+
+    Raises:
+        UnknownAttributeError: when it is, unless an unchanged program of NNabla runs.
+    """
+    found = getattr(base, name, None)
+    if not isinstance(found, property) or found.fset is not None or getattr(type(owner), name) is not found:
+        return False
+    kind = type(owner).__name__
+    text = (
+        f"{kind}: {name} is computed and cannot be assigned, got {described(value)}\n  hint: give the attribute another name"
+    )
+    overlook(UnknownAttributeError(text), "which has no effect")
+    return True
 
 
 def take_over(key: str, present: Variable, param: Variable) -> None:

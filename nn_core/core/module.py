@@ -14,7 +14,7 @@ from typing import Any, Final
 from nn_core.core.copies import copied
 from nn_core.core.evaluating import warn_of_training
 from nn_core.core.members import SUBMODULE_MARK as SUBMODULE_MARK
-from nn_core.core.members import Path, found_in, place_of, require_no_set, take_over
+from nn_core.core.members import Path, found_in, is_computed, place_of, require_no_set, take_over
 from nn_core.core.tree import tree
 from nn_core.errors import ArgumentError
 from nn_core.files import PathOrFile
@@ -127,6 +127,8 @@ class Module:
                 setattr(cls, name, _in_own_scope(member))
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if is_computed(self, Module, name, value):
+            return
         require_no_set(name, value, (Module, Variable))
         old = self.__dict__.get(name)
         object.__setattr__(self, name, value)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from nn_core.context import get_current_context
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
+from nn_core.messages.overlooked import overlook
 from nn_core.messages.refusal import checked_flag, described, door, fitted, refuses_rest, require_fit
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
-from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, first_rate, unknown_number
+from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explaining, first_rate, shown, unknown_number
 from nn_core.solvers.saving import SavedStates
 from nn_core.solvers.states import Slot, new_slot
 from nn_core.solvers.update import Rule, Target, targets_of
@@ -199,7 +200,7 @@ class Solver(SavedStates):
 
     # -- numbers ---------------------------------------------------------------------------------------------------
 
-    @property
+    @shown
     def info(self) -> dict[str, Any]:
         """The numbers by name."""
         given = zip(self.hyper_names, self._types, self._numbers, strict=False)
@@ -226,7 +227,10 @@ class Solver(SavedStates):
 
         def __setattr__(self, name: str, value: Any) -> None:
             if not self._is_free(name):
-                raise UnknownAttributeError(self._unknown(name))
+                error = UnknownAttributeError(self._unknown(name))
+                if self._is_closed:
+                    raise error
+                overlook(error, "which is no number of the rule")
             object.__setattr__(self, name, value)
 
         def __getattr__(self, name: str) -> Any:

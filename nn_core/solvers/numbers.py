@@ -46,6 +46,17 @@ class Number:
         solver._set_number(self._index, checked_number(solver.name, self._name, value))
 
 
+class shown:  # noqa: N801  # a decorator, as `property`
+    """A method that is read as an attribute; an object that is assigned under its name takes its place."""
+
+    def __init__(self, method: Callable[[Any], Any]) -> None:
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]  # for what reads documentation
+        self._method = method
+
+    def __get__(self, owned: object, owner: type) -> Any:
+        return self if owned is None else self._method(owned)
+
+
 def checked_number(function: str, name: str, value: Any) -> float:
     """`value` as a float, in the range that the number called `name` must have.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import door
 from nn_core.runtime.schemas import checked_state
-from nn_core.solvers.numbers import checked_number, first_rate
+from nn_core.solvers.numbers import checked_number, first_rate, shown
 from nn_core.solvers.states import Slot, SolverState, States
 
 
@@ -26,7 +26,7 @@ class SavedStates:
     _usual_decay: float | None
     _slots: dict[str, Slot]
 
-    @property
+    @shown
     def name(self) -> str:
         """Name of the method."""
         return type(self).__name__

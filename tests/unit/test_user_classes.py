@@ -9,12 +9,20 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.initializer as I
 import nn_core.parameter
 import nn_core.solvers as S
+from nn_core.communicator import Communicator
+from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, ShapeError, SignatureError, UnknownAttributeError
+from nn_core.experimental.graph_converters import FunctionModifier, GraphConverter, IdentityModifier
+from nn_core.monitor import Monitor, MonitorSeries
+from nn_core.settings import set_nnabla_program
 from nn_core.solver import Solver
-from nn_core.utils.data_iterator import data_iterator
-from nn_core.utils.data_source import DataSource
+from nn_core.solvers.numbers import Number
+from nn_core.utils.data_iterator import DataIterator, data_iterator
+from nn_core.utils.data_source import DataSource, DataSourceWithMemoryCache, SlicedDataSource
+from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler, CosineScheduler
 
 
 class Named(nn.Variable):
@@ -192,6 +200,101 @@ def test_a_data_source_may_set_its_generator():
     assert source.shuffle is False
     with pytest.raises(ArgumentError, match="Digits: shuffle: must be True or False"):
         source.shuffle = "no"
+
+
+class Counting(nn.PythonFunction):
+    def __init__(self, ctx=None):
+        super().__init__(ctx)
+
+
+class Half(Module):
+    def call(self, x):
+        return F.mul_scalar(x, 0.5)
+
+
+#: Classes in the manner of programs; every attribute that is no setting with a check of its own may be assigned.
+KINDS = {
+    "DataSource": Digits,
+    "SlicedDataSource": lambda: type("Part", (SlicedDataSource,), {})(Digits(), False, None, 0, 2),
+    "DataSourceWithMemoryCache": lambda: type("Cached", (DataSourceWithMemoryCache,), {})(Digits()),
+    "DataIterator": lambda: type("Batches", (DataIterator,), {})(Digits(), 2, use_thread=False),
+    "Solver": type("Plain", (Solver,), {}),
+    "Adam": type("OwnAdam", (S.Adam,), {}),
+    "BaseInitializer": type("Own", (I.BaseInitializer,), {}),
+    "NormalInitializer": type("Normal", (I.NormalInitializer,), {}),
+    "BaseLearningRateScheduler": type("Rate", (BaseLearningRateScheduler,), {}),
+    "CosineScheduler": lambda: type("Wave", (CosineScheduler,), {})(0.1, 10),
+    "PythonFunction": Counting,
+    "Module": Half,
+    "Variable": lambda: Named((2, 3)),
+    "NdArray": lambda: Square(2),
+    "FunctionModifier": type("Modifier", (FunctionModifier,), {}),
+    "IdentityModifier": type("Same", (IdentityModifier,), {}),
+    "GraphConverter": lambda: type("Converter", (GraphConverter,), {})([]),
+    "Communicator": lambda: type("Comm", (Communicator,), {})(nn.get_current_context()),
+    "Monitor": lambda: type("Log", (Monitor,), {})("log"),
+    "MonitorSeries": lambda: type("Series", (MonitorSeries,), {})("a", Monitor("log"), verbose=False),
+}
+FREE = ("alpha", "lr", "learning_rate", "update", "model", "counter", "params", "states", "rank_of_mine", "foo")
+#: Names that are computed in some class, and may be replaced by a value.
+COMPUTED = {"DataSource": ("rng",), "Solver": ("info", "name"), "Adam": ("info",)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_may_assign_attributes(kind, tmp_path, monkeypatch, mode):
+    monkeypatch.chdir(tmp_path)
+    cls, value = type(KINDS[kind]()), object()
+    settings = {name for name in dir(cls) if isinstance(getattr(cls, name), (property, Number))}
+    names = {name for name in dir(KINDS[kind]()) if not name.startswith("_")} - settings
+    for name in {*names, *(set(FREE) - settings), *COMPUTED.get(kind, ())}:
+        made = KINDS[kind]()
+        setattr(made, name, value)
+        assert getattr(made, name) is value, name
+
+
+@pytest.fixture
+def mode():
+    set_nnabla_program(True)
+    yield
+    set_nnabla_program(False)
+
+
+def test_an_attribute_that_a_rule_lacks_is_refused_unless_a_program_runs_unchanged(mode, caplog):
+    class Own(S.Adam):
+        pass
+
+    with caplog.at_level("WARNING"):
+        for _ in range(2):
+            Own().lr = 0.5
+    text = "Own: an attribute must be one of alpha, beta1, beta2, eps, got 'lr', which is no number of the rule"
+    assert [record.message for record in caplog.records] == [text]
+    with pytest.raises(UnknownAttributeError, match="the learning rate is alpha"):
+        S.Adam().lr = 0.5  # a class of nn_core: NNabla refuses it as well
+    set_nnabla_program(False)
+    with pytest.raises(UnknownAttributeError, match="the learning rate is alpha"):
+        Own().lr = 0.5
+
+
+def test_what_a_module_computes_cannot_be_assigned(mode, caplog):
+    class Part(Half):
+        def __init__(self):
+            self.name = "mine"
+
+    class Whole(Half):
+        def __init__(self):
+            self.part = Part()
+
+    with caplog.at_level("WARNING"):
+        assert Whole().part.name == "part"  # as in NNabla, which never reads the value
+    assert [record.message for record in caplog.records] == [
+        "Part: name is computed and cannot be assigned, got 'mine', which has no effect"
+    ]
+    set_nnabla_program(False)
+    with pytest.raises(UnknownAttributeError, match=r"(?s)Part: name is computed.*hint: give the attribute another name"):
+        Part()
+    own = type("Own", (Half,), {"name": "class attribute"})()
+    own.name = "mine"
+    assert own.name == "mine"
 
 
 def test_variables_of_modules_are_live():
