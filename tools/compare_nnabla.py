@@ -60,7 +60,6 @@ class Tally:
     disagreements: list[str] = field(default_factory=list)
     known: Counter[str] = field(default_factory=Counter)
     refused_there: Counter[str] = field(default_factory=Counter)
-    refused_by_both: int = 0
 
 
 def left_out(python: str) -> dict[str, str]:
@@ -140,7 +139,6 @@ def compare(folder: Path, number: int, case: Mapping[str, Any], tally: Tally) ->
     for phase in ("forward", "backward"):
         if phase in their_errors:
             if phase in our_errors:
-                tally.refused_by_both += 1
                 return
             tally.refused_there[f"{phase}: {their_errors[phase]}"] += 1
             theirs = {key: value for key, value in theirs.items() if key.startswith(("out", "in_"))}

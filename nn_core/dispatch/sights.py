@@ -183,14 +183,6 @@ def _restore_ambient_values(values: _Defaults) -> None:
             ambient.set_default(value)
 
 
-def _modules() -> dict[str, Any]:
-    return dict(sys.modules)
-
-
-def _restore_modules(modules: Mapping[str, Any]) -> None:
-    sys.modules.update(modules)
-
-
 def _print_options() -> dict[str, Any]:
     return {name: value for name, value in np.get_printoptions().items() if name != "override_repr"}
 

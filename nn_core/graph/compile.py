@@ -357,11 +357,6 @@ def require_computed(node: Node, synced: SyncedArray) -> None:
         )
 
 
-def output_values(node: Node) -> list[Value | None]:
-    """The values that hold the outputs, None where nobody does."""
-    return [node.output(index) for index in range(len(node.storages))]
-
-
 def assign(target: Array, source: Array) -> None:
     """Runner that copies one raw array over another."""
     target[...] = source

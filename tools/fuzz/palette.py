@@ -49,7 +49,6 @@ UNARY: Final = [
     and not any(arg.required for arg in spec.args)
     and _plain(spec)
 ]
-INPLACE: Final = ["relu", "elu", "leaky_relu", "hard_tanh", "tanh", "sigmoid", "exp", "sin"]
 BINARY: Final = ["maximum2", "minimum2", "atan2", "add2", "sub2", "mul2", "squared_error", "absolute_error", "huber_loss"]
 
 

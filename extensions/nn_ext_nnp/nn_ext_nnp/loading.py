@@ -226,7 +226,7 @@ def _optimizer(part: Any, info: Info, document: Document) -> Optimizer:
     made.solver = solver_of(part.solver, _place(part, document))
     made.solver.set_parameters(made.parameters)
     made.schedule = schedule_of(part.solver, made.solver.learning_rate(), _place(part, document))
-    _restore(made, part, document)
+    _restore(made, document)
     return made
 
 
@@ -250,7 +250,7 @@ def solver_of(part: Any, file: str) -> Any:
     return getattr(solver_classes, name)(**hyper)
 
 
-def _restore(made: Optimizer, part: Any, document: Document) -> None:
+def _restore(made: Optimizer, document: Document) -> None:
     for file, entries in document.states.items():
         if file.rpartition("/")[2] == f"{made.name}_{made.solver.name}_optimizer.h5.optimizer":
             states = states_of_entries(entries, file)

@@ -75,7 +75,7 @@ def checked_place(code: Code, place: Index, low_is_safe: bool, high: int | None)
     return name
 
 
-def geometry_of(call: Call, weight: Value, groups: int, *, transposed: bool = False) -> tuple[Geometry, Value]:
+def geometry_of(call: Call, weight: Value, groups: int) -> tuple[Geometry, Value]:
     """The shapes of a call, and its new result."""
     args = call.args
     base_axis, is_last = args["base_axis"], args.get("channel_last", False)

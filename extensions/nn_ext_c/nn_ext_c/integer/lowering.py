@@ -491,8 +491,3 @@ def _require_read(*functions: Function) -> None:
         refusal = unread(function)
         if refusal is not None:
             raise NotExportableError(f"{function.name}: {refusal}")
-
-
-def functions_in_integers() -> set[str]:
-    """The functions with a lowering of their own; those of one element are computed by tables."""
-    return set(_LOWER)

@@ -34,12 +34,11 @@ SOFTMAX_OVER_CHANNELS: Final = 1
 
 
 class Pooling(IntEnum):
-    """cudnnPoolingMode_t; the gradient of MAX adds up in any order, that of MAX_DETERMINISTIC in one."""
+    """cudnnPoolingMode_t."""
 
     MAX = 0
     AVERAGE_WITH_PADDING = 1
     AVERAGE_WITHOUT_PADDING = 2
-    MAX_DETERMINISTIC = 3
 
 
 #: cudnnNanPropagation_t: a NaN under a window makes its output NaN.
