@@ -224,16 +224,20 @@ def stubs(folder: Path) -> None:
     "--threads", "-t", type=click.IntRange(min=1), help="Threads of each framework; by default all CPUs of the process."
 )
 @click.option("--peer", "-p", "peers", multiple=True, help="A framework to compare with; by default all that are installed.")
-def bench(quick: bool, threads: int | None, peers: Sequence[str]) -> None:
+@click.option("--latency", is_flag=True, help="Times of single calls of small networks, alone and beside two busy processes.")
+def bench(quick: bool, threads: int | None, peers: Sequence[str], latency: bool) -> None:
     """Measure this machine for two minutes, beside the frameworks that are installed.
 
     A matrix product, a convolution, and training and inference of the network of the demo, in nn_core and in those of torch,
     jax, onnxruntime and nnabla that are installed. Each framework has a process of its own and the same number of threads.
+    With --latency instead: the median and the 99th percentile of 10,000 calls of each of three small networks with one sample,
+    in nn_core, alone and beside two processes that keep cores busy; NN_CORE_NUM_THREADS sets the threads.
     """
     from nn_core.cli.bench.command import run_bench  # the other commands do without it
+    from nn_core.cli.bench.latency import run_latency
 
     try:
-        click.echo(run_bench(peers, threads, is_quick=quick))
+        click.echo(run_latency(is_quick=quick) if latency else run_bench(peers, threads, is_quick=quick))
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
 

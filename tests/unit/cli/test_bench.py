@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from nn_core.__main__ import main
 from nn_core.cli.bench import measure
+from nn_core.cli.bench.latency import NETWORKS, percentile
 from nn_core.cli.bench.measure import Figures
 from nn_core.cli.bench.table import report
 from nn_core.cli.bench.workloads import FRAMEWORKS, OURS, TITLES, Framework, Sizes
@@ -114,3 +115,20 @@ def test_an_installed_peer_runs_what_it_has(name):
     assert (ours.errors, peer.errors) == ([], [])
     assert set(ours.seconds) == set(TITLES)
     assert set(peer.seconds) == set(TITLES) - ({"training"} if name == "onnxruntime" else set())
+
+
+def test_latency_has_percentiles_alone_and_beside_busy_neighbours(run):
+    result = run("--latency")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert "alone p50" in lines[0] and "2 busy p50" in lines[0]
+    assert [line.split("  ")[0] for line in lines[1:-1]] == list(NETWORKS)
+    for line in lines[1:-1]:
+        alone, alone_99, busy, busy_99 = map(float, line.split()[-4:])
+        assert 0 < alone <= alone_99 and 0 < busy <= busy_99
+
+
+def test_a_percentile_is_one_of_the_times():
+    assert percentile([5, 1, 4, 2, 3], 50) == 3
+    assert percentile([5, 1, 4, 2, 3], 99) == 5
+    assert percentile([7], 99) == 7
