@@ -241,6 +241,8 @@ class KernelExtras:
         follow_weights: Of the step of such a runner, in place of `keeps_weights`, where several steps share copies: takes a
             function for each of the positions, or None. The function returns what is equal only as long as nobody can
             have written to the array, or None where that cannot be told.
+        implementation: Of a runner or a step: what computes it where the backend has a choice, such as the name of a primitive
+            of its library, for ``nn_core.explain`` and the profiler. A name with a word "ref" is one that is not to be fast.
         ends: Set by a plan where its step has such an attribute: the positions of arrays whose values nobody reads after the
             step, as the plan overwrites them then.
         version: Set by a plan where its step only converts an array for others: such a function of what it reads.
@@ -254,12 +256,18 @@ class KernelExtras:
     weights: ClassVar[Sequence[int]] = ()
     keeps_weights: ClassVar[bool] = False
     follow_weights: ClassVar[Callable[..., object] | None] = None
+    implementation: ClassVar[str] = ""
     ends: ClassVar[Sequence[int] | None] = None
     version: ClassVar[Callable[[], object] | None] = None
 
 
 #: Names that extras had before, under which backends may still have them.
 _FORMER_NAMES: Final = {"flush": "settle", "inference_fusions": "joins", "accumulating": "adding"}
+
+
+def is_slow(implementation: str) -> bool:
+    """Whether a library calls an implementation a reference, which computes element by element."""
+    return any(word.startswith("ref") for word in implementation.replace(":", " ").split())
 
 
 def extra(owner: object, name: str) -> Any:

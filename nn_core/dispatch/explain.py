@@ -1,5 +1,6 @@
 """Explain the choice of ``resolve``: which backend would run a function, and why others refused."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -13,7 +14,7 @@ from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.messages.refusal import door
 from nn_core.spec.builtin import SPECS
 from nn_core.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
-from nn_core.typing import ArrayDesc, Call, Shape, extra
+from nn_core.typing import ArrayDesc, Call, Shape, extra, is_slow
 
 #: The entry of functions without a kernel: composites, views, and functions written in Python.
 ENGINE: Final = "no kernel needed"
@@ -98,6 +99,8 @@ class Explanation:
         winner: Entry of the candidate that runs the function; None when nobody does.
         by_name: Whether no call was given to ask about: then a candidate without a reason has a kernel, which may still
             refuse a call, and `winner` is the first that has one.
+        implementation: What the winner computes the call with, where its backend has a choice and says so, such as the name of
+            a primitive of its library; images lie in memory as the kernel wants them.
         notes: Experience of backends with the function in this process, such as why no CUDA graph holds it. Of a variable
             also the constants in its graph that equal the length of the first axis of an input.
     """
@@ -108,14 +111,16 @@ class Explanation:
     winner: str | None
     notes: tuple[str, ...] = ()
     by_name: bool = False
+    implementation: str = ""
 
     def __str__(self) -> str:
         width = max((len(answer.entry) for answer in self.answers), default=0)
         lines = [f"{self.function} in {self.context}"]
         positive = "has a kernel, which may refuse a call" if self.by_name else "can run it"
         for answer in self.answers:
-            mark = "->" if answer.entry == self.winner else "  "
-            lines.append(f"{mark} {answer.entry:<{width}}  {answer.reason or positive}")
+            wins = answer.entry == self.winner
+            by = f", by {self.implementation}" if wins and self.implementation else ""
+            lines.append(f"{'->' if wins else '  '} {answer.entry:<{width}}  {answer.reason or positive}{by}")
         return "\n".join([*lines, *([] if self.winner else ["no backend runs it"]), *self.notes])
 
 
@@ -168,15 +173,49 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
     # these are put together of other functions, or move no values
     if spec.has("composite") or spec.has("view") or getattr(function, "python", None) is not None:
         return Explanation(spec.name, context, (Answer(ENGINE, ""),), ENGINE)
+    implementation: str | None = None
     try:
         for candidate in candidates(spec, context, PLUGINS):
             answers.append(Answer(candidate.entry, _reason(candidate, context, function)))
             notes |= dict.fromkeys(_notes(candidate, spec))
+            if implementation is None and not answers[-1].reason:
+                implementation = _implementation(candidate, context, function)
+                notes |= dict.fromkeys(_warnings(candidate, implementation))
     except NNCoreError as error:  # no backend of the list can be used, and the answers say why
         answers.append(Answer(REFERENCE, str(error).partition("\n")[0]))
     notes |= dict.fromkeys(fusions_with(spec))
     winner = next((answer.entry for answer in answers if not answer.reason), None)
-    return Explanation(spec.name, context, tuple(answers), winner, tuple(notes), function is None)
+    return Explanation(spec.name, context, tuple(answers), winner, tuple(notes), function is None, implementation or "")
+
+
+def _implementation(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
+    """What a candidate that takes the call computes it with, as far as its backend says; nothing is computed."""
+    if candidate.kernel is None or function is None:
+        return ""
+    call = _call(function, dtypes_of(candidate.backend, candidate.dtype), context.device_id)
+    layout = extra(candidate.kernel, "layout")
+    try:
+        if layout is not None and layout(call) == "channels_last":
+            call = replace(call, inputs=_images(call.inputs), outputs=_images(call.outputs))  # type: ignore[arg-type]
+        return str(extra(candidate.kernel.forward(call), "implementation"))
+    except Exception:  # a plugin may raise anything; whoever runs the function is told
+        return ""
+
+
+def _warnings(candidate: Candidate, implementation: str) -> Iterator[str]:
+    if is_slow(implementation):
+        yield f"{candidate.entry} runs this call by {implementation}, which its library has for tests: it is slow"
+
+
+def _images(descs: Sequence[ArrayDesc | None]) -> tuple[ArrayDesc | None, ...]:
+    """The descriptions with the first one channels-last in memory, if it is an image."""
+    first = descs[0] if descs else None
+    if first is None or not 3 <= len(first.shape) <= 5:
+        return tuple(descs)
+    item = {"float32": 4, "float64": 8}.get(first.dtype, 2)
+    order = (0, *range(2, len(first.shape)), 1)
+    strides = {axis: item * math.prod(first.shape[later] for later in order[k + 1 :]) for k, axis in enumerate(order)}
+    return (ArrayDesc(first.shape, first.dtype, tuple(strides[axis] for axis in range(len(order)))), *descs[1:])
 
 
 def fusions_with(spec: FunctionSpec) -> Iterator[str]:

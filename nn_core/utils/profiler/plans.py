@@ -17,7 +17,7 @@ from nn_core.graph.backward_data import BackwardPlan
 from nn_core.graph.node import Node
 from nn_core.graph.plan import WATCH, Entry, Plan
 from nn_core.parametric_functions.scope import get_parameters
-from nn_core.typing import Step
+from nn_core.typing import Step, extra, is_slow
 from nn_core.utils.profiler.memory import Moment, moments, peak
 from nn_core.utils.profiler.table import aligned, bytes_text
 
@@ -36,6 +36,7 @@ class Row:
         milliseconds: Sum over all runs.
         share: Of the time of all plans, from 0 to 1.
         n_bytes: Of the arrays that it makes, in one run.
+        implementation: What its backend computes it with, where there is a choice: such as a primitive of a library.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Row:
     milliseconds: float
     share: float
     n_bytes: int
+    implementation: str = ""
 
 
 class Profiler:
@@ -167,7 +169,7 @@ class Profiler:
             longest = sorted(rows, key=lambda row: -row.milliseconds)[:limit]
             rows = [row for row in rows if row in longest]
         steps = max(self.n_steps, 1)
-        lines = [("name", "scope", "pass", "calls", "ms a step", "share", "makes")]
+        lines = [("name", "scope", "pass", "calls", "ms a step", "share", "makes", "by")]
         lines += [
             (
                 r.name,
@@ -177,13 +179,15 @@ class Profiler:
                 f"{r.milliseconds / steps:.4f}",
                 f"{r.share:.1%}",
                 bytes_text(r.n_bytes),
+                r.implementation,
             )
             for r in rows
         ]
         found = self.memory()
         most = peak(found)
         tail = "" if most is None else f"\nmost memory in use: {bytes_text(most.n_bytes)}, at {most.name} ({most.pass_name})"
-        return f"{self.n_steps} steps, times of plans by {by}\n{aligned(lines)}{tail}"
+        slow = [f"\nslow: {r.name} ({r.pass_name}) runs by {r.implementation}" for r in rows if is_slow(r.implementation)]
+        return f"{self.n_steps} steps, times of plans by {by}\n{aligned(lines)}{tail}{''.join(slow)}"
 
     def __str__(self) -> str:
         return "\n\n".join([self.table(), self.table("scope"), self.table("kind")])
@@ -242,6 +246,7 @@ class _Part:
     scope: str
     first: int
     n_bytes: int
+    implementation: str
 
 
 class _Watched:
@@ -264,7 +269,9 @@ class _Watched:
             steps = plan.bound_steps(entries)
             waits = {entry.space for entry in entries if entry.space not in (None, HOST)}
             steps += [partial(ready, space) for space in waits if space is not None]
-            self.parts.append(_Part(_name(entries), scopes[first], first, _n_bytes(entries, seen)))
+            names = dict.fromkeys(extra(step, "implementation") for step in steps)
+            by = " + ".join(name for name in names if name)
+            self.parts.append(_Part(_name(entries), scopes[first], first, _n_bytes(entries, seen), by))
             bound += steps
             lengths.append(len(steps))
         self.totals = [0] * len(groups)
@@ -294,7 +301,16 @@ class _Watched:
     def rows(self, total: int) -> list[Row]:
         """The parts with their times; `total`: nanoseconds of all plans."""
         return [
-            Row(part.name, part.scope, self.pass_name, self.n_runs, spent / 1e6, spent / total, part.n_bytes)
+            Row(
+                part.name,
+                part.scope,
+                self.pass_name,
+                self.n_runs,
+                spent / 1e6,
+                spent / total,
+                part.n_bytes,
+                part.implementation,
+            )
             for part, spent in zip(self.parts, self.totals, strict=True)
         ]
 

@@ -46,6 +46,44 @@ def test_a_variable_tells_what_forward_would_do(install):
     assert answer.winner == "reference:float"
 
 
+def with_implementation(name, layout="contiguous"):
+    """The body of a plugin whose kernel of Convolution says what computes a call, and in which memory."""
+    return (
+        "class Kernel:\n"
+        "    def refuse(self, call):\n"
+        "        return None\n"
+        "    def layout(self, call):\n"
+        f"        return {layout!r}\n"
+        "    def forward(self, call):\n"
+        "        run = lambda *arrays: None\n"
+        f"        run.implementation = {name!r} + f' {{call.inputs[0].strides}} {{call.inputs[1].strides}}'\n"
+        "        return run\n"
+        "def load():\n"
+        "    backend = Host()\n"
+        "    backend.kernels = {'Convolution': Kernel()}\n"
+        "    return backend\n"
+    )
+
+
+def test_the_winner_says_what_computes_the_call(install):
+    install.backend("fast", body=with_implementation("jit", "channels_last"), more="{'load': load}")
+    y = F.convolution(nn.Variable((2, 3, 4, 5)), nn.Variable((6, 3, 1, 1)))
+    answer = explain(y, Context(["fast:float"]))
+    assert answer.implementation == "jit (240, 4, 60, 12) None"
+    assert "-> fast:float                 can run it, by jit (240, 4, 60, 12) None" in str(answer)
+    assert not any("slow" in note for note in answer.notes)
+    assert explain("Convolution", Context(["fast:float"])).implementation == ""
+
+
+def test_a_reference_of_a_library_is_warned_of(install):
+    install.backend("fast", body=with_implementation("library ref:any"), more="{'load': load}")
+    y = F.convolution(nn.Variable((2, 3, 4, 5)), nn.Variable((6, 3, 1, 1)))
+    answer = explain(y, Context(["fast:float"]))
+    assert (
+        "fast:float runs this call by library ref:any None None, which its library has for tests: it is slow" in answer.notes
+    )
+
+
 def test_backends_add_what_they_have_seen(install):
     noting = "def load():\n    backend = Host()\n    backend.notes = lambda api: [f'{api} was seen']\n    return backend\n"
     install.backend("fast", body=noting, more="{'load': load}")
