@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from nn_core.cli.findings import as_json, as_text, wrapped
 from nn_core.compat import unchanged
 from nn_core.context import Context, get_current_context
 from nn_core.dispatch.admission import core_version
@@ -30,8 +31,6 @@ from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
     from nn_core.dispatch.offers import Offer
-
-_COLUMNS = ("plugin", "package", "state", "remarks", "devices", "what to do")
 
 
 class PluginCommand(click.Command):
@@ -135,7 +134,8 @@ def _is_usable(name: str) -> bool:
 @click.argument("names", nargs=-1)
 @click.option("--test", "-t", is_flag=True, help="Compare ten functions on each of NAMES with the reference, in seconds.")
 @click.option("--device-id", "-d", default="0", help="Number of the device to test.")
-def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
+@click.option("--json", "is_json", is_flag=True, help="Write the findings as JSON.")
+def doctor(names: Sequence[str], test: bool, device_id: str, is_json: bool) -> None:
     """Try every installed plugin, and those called NAMES, and say what came of it.
 
     The backend that programs use when they name none is shown even where it is missing. The exit status is 1 when a
@@ -144,8 +144,7 @@ def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
     if test and not names:
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
-    click.echo(_table(findings))
-    click.echo("\n".join([_process_limits(), *unchanged.report()]))
+    click.echo(as_json(findings, _process()) if is_json else _text(findings))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):
         sys.exit(1)
@@ -154,10 +153,16 @@ def doctor(names: Sequence[str], test: bool, device_id: str) -> None:
         sys.exit(1)
 
 
-def _process_limits() -> str:
+def _process() -> dict[str, object]:
     """Return how many threads compute, who decides it, and how much memory caches may take."""
+    limits = [{"threads": count, "limit": text} for count, text in thread_limits()]
+    return {"threads": num_threads(), "thread_limits": limits, "cache_mb": cache_mb()}
+
+
+def _text(findings: Sequence[Finding]) -> str:
     limits = ", ".join(text for _, text in thread_limits())
-    return f"threads of native kernels: {num_threads()} ({limits}); caches: at most {cache_mb()} MB"
+    process = f"threads of native kernels: {num_threads()} ({limits}); caches: at most {cache_mb()} MB"
+    return "\n".join([as_text(findings), "", *(part for line in (process, *unchanged.report()) for part in wrapped(line))])
 
 
 def _is_tested(name: str, device_id: str) -> bool:
@@ -330,30 +335,7 @@ def run(program: str, arguments: Sequence[str], is_module: bool, keep_values: bo
     sys.exit(run_program(program, arguments, is_module=is_module))
 
 
-def _table(findings: Sequence[Finding]) -> str:
-    rows = [(row.name, row.package, row.state.value, _remarks(row), row.devices, row.advice) for row in findings]
-    try:
-        from rich.console import Console
-        from rich.table import Column, Table
-        from rich.text import Text
-    except ImportError:
-        return _plain_table(rows)
-    table = Table(*(Column(title, overflow="fold") for title in _COLUMNS))
-    for row in rows:
-        table.add_row(*map(Text, row))
-    # where another program reads the lines, no cell is broken into several
-    console = Console(width=None if sys.stdout.isatty() else 1000)
-    with console.capture() as capture:
-        console.print(table)
-    return capture.get().rstrip()
-
-
-def _remarks(row: Finding) -> str:
-    first = row.reason.partition("\n")[0]
-    return "; ".join(part for part in (first, ", ".join(row.remarks), row.certificate) if part)
-
-
-def _plain_table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> str:
+def _plain_table(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> str:
     lines = [[part.replace("\n", ", ") for part in row] for row in (columns, *rows)]
     widths = [max(len(row[column]) for row in lines) for column in range(len(columns))]
     return "\n".join("  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip() for row in lines)

@@ -1,10 +1,13 @@
 """The command nn-core."""
 
+import itertools
+import json
 import sys
 
 import pytest
 from click.testing import CliRunner
 
+import nn_core as nn
 from nn_core import __main__ as command
 from nn_core.__main__ import main
 from nn_core.dispatch import doctor, explain
@@ -45,20 +48,35 @@ ROWS = {
 }
 
 
+def paragraph(output: str, name: str) -> str:
+    """Return what the doctor says about a plugin: the line that begins with its name, and those that are indented."""
+    lines = iter(output.splitlines())
+    head = next(line for line in lines if line.split(" ", 1)[0] == name)
+    return "\n".join([head, *itertools.takewhile(lambda line: line.startswith(" "), lines)])
+
+
 @pytest.mark.usefixtures("installed_zoo")
-@pytest.mark.parametrize("has_rich", [True, False])
-def test_the_doctor_shows_every_state(run, monkeypatch, has_rich):
-    if has_rich:
-        pytest.importorskip("rich")
-    else:
-        monkeypatch.setitem(sys.modules, "rich.console", None)
+def test_the_doctor_shows_every_state(run):
     result = run("doctor", "missing")
-    lines = result.output.splitlines()
     for name, parts in ROWS.items():
-        (line,) = [line for line in lines if f" {name} " in f" {line}"]
         for part in parts:
-            assert part in line
+            assert part in paragraph(result.output, name)
     assert result.exit_code == 1
+
+
+@pytest.mark.usefixtures("installed_zoo")
+def test_the_doctor_writes_json_for_programs(run):
+    result = run("doctor", "--json")
+    report = json.loads(result.output)
+    found = {row["name"]: row for row in report["findings"]}
+    assert (found["idle"]["state"], found["works"]["package"]) == ("no device", "nn-ext-works 1.0")
+    assert report["threads"] == nn.num_threads()
+    assert min(limit["threads"] for limit in report["thread_limits"]) >= 1
+
+
+def test_the_doctor_fits_a_hundred_columns(run, install):
+    install.backend("wordy", more=f"{{'probe': lambda: Refusal({'many words about a device ' * 9!r})}}")
+    assert max(map(len, run("doctor").output.splitlines())) <= 100
 
 
 def test_the_doctor_shows_operators(run, install):
@@ -172,7 +190,6 @@ def test_explain_suggests_names(run):
 
 def test_doctor_puts_the_remedy_under_what_to_do(run, install):
     install.backend("idle", more="{'probe': lambda: Refusal('the driver is missing: pip install driver')}")
-    row = next(line for line in run("doctor", "idle").output.splitlines() if "idle" in line)
-    assert row.rstrip(" |\u2502").endswith("pip install driver")
+    assert paragraph(run("doctor", "idle").output, "idle").endswith("what to do: pip install driver")
     unknown = run("doctor", "nothing_like_this").output
     assert "pip install nn-ext-nothing" not in unknown

@@ -1,11 +1,14 @@
 """Threads that wait for each other sleep early, unless the user or another library has said otherwise."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from nn_ext_cpu import library
 from nn_ext_cpu.library import SPINS
 
 PROGRAM = """
@@ -39,3 +42,12 @@ def spins(**settings: str) -> str:
 )
 def test_the_spin_count_of_the_openmp_runtime(settings: dict[str, str], expected: str) -> None:
     assert spins(**settings) == expected
+
+
+def test_onednn_is_found_by_its_package(tmp_path: Path) -> None:
+    """The search path inside the native library leads to oneDNN only where both are in one environment."""
+    shutil.copytree(Path(library.__file__).parent, tmp_path / "nn_ext_cpu")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from nn_ext_cpu.library import load_native; "
+    program += "print(load_native().__file__)"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert shown.startswith(str(tmp_path))
