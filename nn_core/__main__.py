@@ -144,7 +144,7 @@ def doctor(names: Sequence[str], test: bool, device_id: str, is_json: bool) -> N
     if test and not names:
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
-    click.echo(as_json(findings, _process()) if is_json else _text(findings))
+    click.echo((_json if is_json else _text)(findings))
     wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
     if wanted or any(finding.state is State.BROKEN for finding in findings):
         sys.exit(1)
@@ -153,10 +153,9 @@ def doctor(names: Sequence[str], test: bool, device_id: str, is_json: bool) -> N
         sys.exit(1)
 
 
-def _process() -> dict[str, object]:
-    """Return how many threads compute, who decides it, and how much memory caches may take."""
+def _json(findings: Sequence[Finding]) -> str:
     limits = [{"threads": count, "limit": text} for count, text in thread_limits()]
-    return {"threads": num_threads(), "thread_limits": limits, "cache_mb": cache_mb()}
+    return as_json(findings, {"threads": num_threads(), "thread_limits": limits, "cache_mb": cache_mb()})
 
 
 def _text(findings: Sequence[Finding]) -> str:
