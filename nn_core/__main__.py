@@ -145,8 +145,7 @@ def doctor(names: Sequence[str], test: bool, device_id: str, is_json: bool) -> N
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
     click.echo((_json if is_json else _text)(findings))
-    wanted = [finding for finding in findings if finding.name in names and finding.state is not State.LOADED]
-    if wanted or any(finding.state is State.BROKEN for finding in findings):
+    if any(row.state is State.BROKEN or (row.name in names and row.state is not State.LOADED) for row in findings):
         sys.exit(1)
     agree = [_is_tested(name, device_id) for name in names if test]
     if not all(agree):

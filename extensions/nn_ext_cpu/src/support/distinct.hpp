@@ -1,4 +1,5 @@
-// The distinct elements of a list of numbers: where each one first occurs, how often, and which of them each element is.
+// The distinct elements of a list of numbers: where each one first occurs, how often it does, and which of them each
+// element is.
 #pragma once
 
 #include <cstdint>
