@@ -173,7 +173,7 @@ def _is_slope(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], name: s
 
     None where that sum has no slope: where it is infinite or NaN, or has other slopes before than after each of these places.
     """
-    x = arrays[name].astype(np.float64)
+    x = np.asarray(arrays[name], np.float64)
     middle = _total(case, arrays)
     if not np.isfinite(middle):
         return None
@@ -185,11 +185,16 @@ def _is_slope(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], name: s
         slopes = [
             (after - before) / (2 * length) + held
             for length, (before, after) in zip(STEPS, totals, strict=True)
-            if np.isclose(after - middle, middle - before, rtol=0.05, atol=10 * length * SLACK)
+            if np.isclose(after - middle, middle - before, rtol=SLACK, atol=10 * length * SLACK)
         ]
-        if slopes:
+        if slopes and not _grows(slopes):
             found.add(any(np.isclose(gradient[index], slope, rtol=SLACK, atol=SLACK) for slope in slopes))
     return all(found) if found else None
+
+
+def _grows(slopes: list[float]) -> bool:
+    """Tell whether slopes grow as steps get shorter, as those of a function that jumps do."""
+    return len(slopes) == len(STEPS) and bool(np.isclose(slopes[1], slopes[0] * STEPS[0] / STEPS[1], rtol=0.05))
 
 
 def _moved(x: np.ndarray, index: Any, step: float) -> np.ndarray:

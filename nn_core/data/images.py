@@ -28,7 +28,7 @@ class ImageBackend(Protocol):
     """A library for images. Arrays are of 8 or 16 bits, with channels last, in the order red, green, blue, alpha."""
 
     def read(self, place: Place, mode: str) -> Image:
-        """The image; `mode` is "L", "RGB", "RGBA", or "" for that of the file."""
+        """The image; `mode` is "L", "RGB", "RGBA", "" for that of the file, or "P" for its indices where it has a palette."""
 
     def write(self, place: Place, image: Image) -> None:
         """Write; the extension of a path names the format."""
@@ -43,6 +43,8 @@ class PilBackend:
     def read(self, place: Place, mode: str) -> Image:
         pillow = library("PIL.Image", "pillow")
         with pillow.open(place) as file:
+            if mode == "P":
+                mode = "P" if file.mode == "P" else ""
             if file.mode in ("I;16", "I;16B", "I") and mode in ("", "L"):
                 values = np.asarray(file)
                 if values.size and not 0 <= values.min() <= values.max() <= 65535:
@@ -89,7 +91,7 @@ class Cv2Backend:
             ("RGBA", "L"): cv2.COLOR_BGRA2GRAY, ("RGB", "RGB"): cv2.COLOR_BGR2RGB, ("RGBA", "RGBA"): cv2.COLOR_BGRA2RGBA,
             ("RGB", "RGBA"): cv2.COLOR_BGR2RGBA, ("RGBA", "RGB"): cv2.COLOR_BGRA2RGB,
         }  # fmt: skip
-        code = codes.get((str(given), mode or str(given)))
+        code = codes.get((str(given), mode if mode not in ("", "P") else str(given)))
         return image if code is None else cv2.cvtColor(image, code)
 
     def write(self, place: Place, image: Image) -> None:
@@ -145,6 +147,7 @@ def read_image(
     channel_first: bool = False,
     as_uint16: bool = False,
     num_channels: int = -1,
+    return_palette_indices: bool = False,
 ) -> Image:
     """Read an image.
 
@@ -156,6 +159,9 @@ def read_image(
         channel_first: Put the axis of the channels in front.
         as_uint16: Give 16 bits; an image of 8 bits is scaled by 257.
         num_channels: 0 or 1: grey, without an axis of channels; 3 or 4: colours, without or with alpha; -1: those of the file.
+            With `grayscale` the grey values are repeated in so many channels; 0 and -1: no axis of channels.
+        return_palette_indices: Give the indices of an image with a palette, shape (H, W), unless `grayscale` or `num_channels`
+            asks for colours. Needs Pillow; OpenCV gives the colours.
 
     Returns:
         Shape (H, W) of grey images, else (H, W, C) or (C, H, W); dtype uint8, or uint16.
@@ -164,12 +170,14 @@ def read_image(
         FileFormatError: when the file is missing, damaged, or no image.
         ArgumentError: when an argument has a value that it cannot have.
     """
-    modes = {-1: "L" if grayscale else "", 0: "L", 1: "L", 3: "RGB", 4: "RGBA"}
-    if num_channels not in modes or (grayscale and num_channels > 1):
+    modes = {-1: "P" if return_palette_indices else "", 0: "L", 1: "L", 3: "RGB", 4: "RGBA"}
+    if num_channels not in modes:
         raise ArgumentError(f"imread: num_channels must be one of -1, 0, 1 (grey), 3, 4 (colours), got {num_channels}")
-    image = _decoded(path, modes[num_channels])
+    image = _decoded(path, "L" if grayscale else modes[num_channels])
     if size is not None:
         image = resize_image(image, size, interpolate)
+    if grayscale and num_channels > 0:
+        image = np.repeat(image[..., None], num_channels, axis=-1)
     if as_uint16 and image.dtype == np.uint8:
         image = image.astype(np.uint16) * np.uint16(257)
     elif not as_uint16 and image.dtype == np.uint16:
@@ -209,8 +217,10 @@ def write_image(
         auto_scale: Scale numbers to the range of the integers; integers to another number of bits.
 
     Raises:
-        ArgumentError: when the values do not fit into the range.
+        ArgumentError: when the values do not fit into the range, or the shape is that of no image.
     """
+    if img.ndim not in (2, 3) or (img.ndim == 3 and img.shape[0 if channel_first else 2] not in (1, 2, 3, 4)):
+        raise ArgumentError(f"imsave: img must have the shape (height, width), or up to 4 channels, got {img.shape}")
     image = np.moveaxis(img, 0, -1) if channel_first and img.ndim == 3 else img
     image = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
     wanted = np.uint16 if as_uint16 else np.uint8

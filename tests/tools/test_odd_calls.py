@@ -98,6 +98,14 @@ def test_infinite_values_have_no_slope():
     assert odd_calls._is_slope(case, arrays, "x0", np.array([np.inf, 1.0])) is None
 
 
+def test_jumps_have_no_slope():
+    """The gradient of a norm jumps at 0, by as much before as after."""
+    case, _ = case_of("norm", held=0)
+    case = {**case, "wrt": ["x0"], "second": ["x0"], "settings": {"p": 2.0}, "manner": ""}
+    arrays = {"x0": np.zeros(2, np.float32)}
+    assert odd_calls._is_slope(case, arrays, "x0", np.zeros(2)) is None
+
+
 def test_steep_slopes_are_found_with_short_steps():
     case, _ = case_of("norm_normalization", held=0)
     case = {**case, "wrt": ["x0"], "settings": {"p": 2.0, "axes": [0]}, "manner": ""}

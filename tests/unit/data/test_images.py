@@ -57,6 +57,32 @@ def test_channels_and_bits_are_converted(backend, tmp_path):
     assert np.array_equal(imread(tmp_path / "a.png", as_uint16=True), colours().astype(np.uint16) * 257)
 
 
+@pytest.mark.parametrize(("channels", "shape"), [(0, (4, 5)), (1, (4, 5, 1)), (3, (4, 5, 3)), (4, (4, 5, 4))])
+def test_grey_is_repeated_in_each_channel(backend, tmp_path, channels, shape):
+    imsave(tmp_path / "a.png", colours())
+    grey = imread(tmp_path / "a.png", grayscale=True)
+    image = imread(tmp_path / "a.png", grayscale=True, num_channels=channels)
+    assert image.shape == shape
+    assert (image.reshape(4, 5, -1) == grey[..., None]).all()
+    first = imread(tmp_path / "a.png", grayscale=True, num_channels=channels, channel_first=True)
+    assert first.shape == (shape[2:] + shape[:2])
+
+
+def test_indices_of_a_palette(tmp_path):
+    from PIL import Image
+
+    indices = (np.arange(20, dtype=np.uint8) % 3).reshape(4, 5)
+    file = Image.fromarray(indices).convert("P")
+    file.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    file.save(tmp_path / "a.png")
+    imsave(tmp_path / "b.png", colours())
+    assert np.array_equal(imread(tmp_path / "a.png", return_palette_indices=True), indices)
+    assert imread(tmp_path / "a.png").shape == (4, 5, 3)
+    assert imread(tmp_path / "a.png", return_palette_indices=True, num_channels=3)[0, 0].tolist() == [255, 0, 0]
+    assert imread(tmp_path / "a.png", return_palette_indices=True, grayscale=True)[0, 0] == 76
+    assert np.array_equal(imread(tmp_path / "b.png", return_palette_indices=True), colours())
+
+
 def test_open_files_are_taken(backend):
     file = io.BytesIO()
     imsave(file, colours())
@@ -89,6 +115,8 @@ def test_numbers_are_scaled():
         (lambda path: imsave(path, np.zeros((2, 2)), auto_scale=False), ArgumentError, "must be of uint8 without auto_scale"),
         (imread, FileFormatError, "a.png: the file must be an image"),
         (lambda path: imread(path, num_channels=2), ArgumentError, "num_channels must be one of"),
+        (lambda path: imsave(path, colours()[0, 0]), ArgumentError, r"img must have the shape .*got \(3,\)"),
+        (lambda path: imsave(path, colours(5)), ArgumentError, r"img must have the shape .*got \(4, 5, 5\)"),
         (lambda path: imresize(colours(), (0, 3)), ArgumentError, "size must be a positive width and height"),
         (lambda path: imresize(colours(), (3, 3), "cubic"), ArgumentError, "interpolate must be one of nearest"),
         (lambda path: image_utils.set_backend("Gdi"), ArgumentError, "must be one that is available"),
