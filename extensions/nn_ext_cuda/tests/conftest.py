@@ -56,6 +56,14 @@ def faultless():
         assert findings == []
 
 
+def forget_plugins():
+    """Ask anew whether there is a device, but not, as `PLUGINS.refresh` does, what is installed: that takes long."""
+    for name in ("cuda", "cudnn"):
+        if name in PLUGINS._plugins:
+            PLUGINS._unload(PLUGINS._plugins[name])
+    PLUGINS.forget_prepared()
+
+
 @pytest.fixture
 def cuda(device, monkeypatch):
     """The CUDA backend on the emulated device, as the context of the test; what it has no kernel for runs there too."""
@@ -70,16 +78,13 @@ def cuda(device, monkeypatch):
     monkeypatch.setattr(light, "library", lambda: None)
     monkeypatch.setattr(plugin, "why_not", lambda packages, driver: None)
     fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
-    PLUGINS.refresh()
+    forget_plugins()
     nn.clear_parameters()
     forget_fallbacks()
     nn.seed(313)
     with nn.context_scope(nn.Context(["cuda:float"], plugin.ARRAY_CLASSES[0])):
         yield device
     nn.clear_parameters()
-    for name in ("cuda", "cudnn"):
-        if name in PLUGINS._plugins:
-            PLUGINS._unload(PLUGINS._plugins[name])
-    PLUGINS.refresh()
+    forget_plugins()
     for key in [key for key in spaces._SPACES if key[0] == plugin.ARRAY_CLASSES[0]]:
         del spaces._SPACES[key]

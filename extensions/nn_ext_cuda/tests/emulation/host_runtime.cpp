@@ -23,7 +23,7 @@ constexpr bool kSanitized = false;
 constexpr size_t kStack = 256 * 1024;
 constexpr size_t kGuard = kSanitized ? 0 : 64;  // bytes after dynamic shared memory; the sanitizer has its own
 constexpr unsigned kMaxThreads = 1024;
-enum class State { ready, waiting, done };
+enum class State { fresh, ready, waiting, done };
 // What a thread waits for: all threads of the block, or those lanes of its warp that `mask` names.
 struct Wait { Site site; bool of_block; unsigned mask, source; };
 struct Fiber { ucontext_t context; jmp_buf place; bool begun; dim3 index; State state; Wait wait; uint64_t value, result; };
@@ -163,6 +163,7 @@ static void prepare(bool with_fibers, char* stacks) {
   if (!with_fibers) return;
   getcontext(&scheduler);
   for (unsigned k = 0; k < n_threads; ++k) {
+    if (!kSanitized && fibers[k].state == State::done) continue;  // it waits at the end of entry(), for any kernel
     fibers[k].context = scheduler;
     fibers[k].context.uc_stack.ss_sp = stacks + k * kStack;
     fibers[k].context.uc_stack.ss_size = kStack;

@@ -210,6 +210,7 @@ def _argument(value):
     return ctypes.c_void_p(value.data.ptr)
 
 
+@functools.cache
 def compile_source(source, name):
     """The function called `name` of a CUDA source."""
     options = ["-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", *_sanitizing()]
@@ -237,7 +238,7 @@ def _prepared(options):
         with _written(folder / f"{HEADER.name}.gch") as own:
             _compile(*options, "-x", "c++-header", str(header), "-o", str(own))
         with _written(runtime) as own:
-            _compile(*options, "-shared", f"-I{folder}", str(RUNTIME), "-o", str(own))
+            _compile(*options, "-O2", "-shared", f"-I{folder}", str(RUNTIME), "-o", str(own))
     return folder, runtime
 
 
