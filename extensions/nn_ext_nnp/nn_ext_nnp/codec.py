@@ -17,6 +17,9 @@ LOOP_FUNCTIONS: Final = ("RepeatStart", "RepeatEnd", "RecurrentInput", "Recurren
 def parse_text(data: bytes, file: str) -> Any:
     """The NNablaProtoBuf that a text says.
 
+    As in NNabla, messages that a text has twice are joined, and of a number or a name the last one counts, so that texts may
+    be put together.
+
     Raises:
         FileFormatError: when it is not UTF-8, or has a field that there is not; names the line.
     """
@@ -32,7 +35,7 @@ def parse_text(data: bytes, file: str) -> Any:
         raise FileFormatError(f"{file}: the text must be UTF-8, got {error}") from error
     made = message("NNablaProtoBuf")
     try:
-        text_format.Parse(text, made)
+        text_format.Merge(text, made)
     except text_format.ParseError as error:
         line = error.GetLine()
         where = f"{file}:{line}" if line else file

@@ -115,6 +115,38 @@ def test_wrong_texts_are_refused_with_their_place(text, message, tmp_path):
         read_document(path)
 
 
+def test_texts_may_be_put_together(tmp_path):
+    text = """
+        version: "0.1" version: "0.2"
+        training_config { max_epoch: 3 max_epoch: 5 } training_config { iter_per_epoch: 4 }
+        network { name: "n" variable { name: "x" shape { dim: 2 } shape { dim: 3 } } }
+    """
+    (tmp_path / "a.nntxt").write_text(text)
+    made = read_document(tmp_path / "a.nntxt").proto
+    assert (made.version, made.training_config.max_epoch, made.training_config.iter_per_epoch) == ("0.2", 5, 4)
+    assert list(made.network[0].variable[0].shape.dim) == [2, 3]
+
+
+@pytest.mark.parametrize("change", [
+    ("dim: 2 dim: 3", "dim: [2, 3]"), ('"', "'"), ("\n", "\r\n"), ("\n", " # note\n"), ('"Affine"', '"Aff" "ine"'),
+    ("{ base_axis: 1 }", "< base_axis: 0x1 >"), ("base_axis: 1", "base_axis: 1;"), ("network {", "network: {"),
+    ("multiplier: 0.5", "multiplier: 5e-1f"), (" ", "\t"), ('"Affine"', '"\\x41ffin\\145"'), ("true", "t"), ("true", "1"),
+])  # fmt: skip
+def test_every_way_to_write_a_text_is_read(change, tmp_path):
+    text = """
+network {
+  name: "n"
+  variable { name: "x" type: "Buffer" shape { dim: 2 dim: 3 } initializer { type: "Normal" multiplier: 0.5 } }
+  function { name: "f" type: "Affine" input: "x" output: "y" affine_param { base_axis: 1 } }
+}
+training_config { save_best: true }
+"""
+    (tmp_path / "plain.nntxt").write_text(text)
+    assert change[0] in text
+    (tmp_path / "changed.nntxt").write_bytes(text.replace(*change).encode())
+    assert read_document(tmp_path / "changed.nntxt").proto == read_document(tmp_path / "plain.nntxt").proto
+
+
 def test_nesting_without_end_is_refused(tmp_path):
     (tmp_path / "a.nntxt").write_text("network { variable { shape { " * 20_000)
     with pytest.raises(FileFormatError, match="the text must be that of an NNP network"):
