@@ -5,6 +5,7 @@ by NN_CORE_DISABLE for a process, by ``with without("fuse"):`` for a while.
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ class Settings:
         models_url_base: NN_CORE_MODELS_URL_BASE. Address below which `nn_core.models` finds weights; None: none.
         nnabla_models_url_base: NNABLA_MODELS_URL_BASE. The same for unchanged programs of NNabla, with its names of files.
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
+        stop_signals: NN_CORE_STOP_SIGNALS. Names of signals besides SIGINT and SIGTERM that end a training when its step is
+            saved; SIGHUP and SIGUSR1, where they are not among them, only save.
         trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
         nnabla_program: NN_CORE_NNABLA_PROGRAM. True: an unchanged program of NNabla runs, as under ``nn-core run``.
         keep_values: NN_CORE_KEEP_VALUES. True: clear flags of passes free nothing.
@@ -83,6 +86,7 @@ class Settings:
     models_url_base: str | None = None
     nnabla_models_url_base: str | None = None
     comm_timeout: float = 300.0
+    stop_signals: frozenset[str] = frozenset({"SIGHUP"})
     trust_hdf5: bool = False
     nnabla_program: bool = False
     keep_values: bool = False
@@ -125,6 +129,7 @@ class Settings:
             models_url_base=environment.get("NN_CORE_MODELS_URL_BASE") or None,
             nnabla_models_url_base=environment.get("NNABLA_MODELS_URL_BASE") or None,
             comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
+            stop_signals=_signals(environment, "NN_CORE_STOP_SIGNALS", default.stop_signals),
             trust_hdf5=_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
             nnabla_program=_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
             keep_values=_bool(environment, "NN_CORE_KEEP_VALUES", default.keep_values),
@@ -491,6 +496,14 @@ def _choices(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
         if part[0] not in "+-" or not part[1:]:
             raise ArgumentError(f"{name}: must be names with + or - in front, such as +acme,-other, got {part!r}")
     return parts
+
+
+def _signals(environment: Mapping[str, str], name: str, default: frozenset[str]) -> frozenset[str]:
+    names = frozenset(part.strip() for part in environment.get(name, "").split(",") if part.strip())
+    for part in sorted(names):
+        if part not in signal.Signals.__members__ or part in ("SIGKILL", "SIGSTOP"):
+            raise ArgumentError(f"{name}: must be names of signals that can be handled, such as SIGHUP,SIGUSR1, got {part!r}")
+    return names or default
 
 
 def _seconds(environment: Mapping[str, str], name: str, default: float, *, or_none: bool = False) -> float:

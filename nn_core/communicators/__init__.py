@@ -17,6 +17,7 @@ from nn_core.communicators.communicator import Communicator as Communicator
 from nn_core.communicators.engine import AloneEngine as AloneEngine
 from nn_core.communicators.engine import Engine as Engine
 from nn_core.communicators.engine import Handle as Handle
+from nn_core.communicators.launchers import JOB_TOKEN as JOB_TOKEN
 from nn_core.communicators.launchers import Launch as Launch
 from nn_core.communicators.launchers import find_launch as find_launch
 from nn_core.communicators.local import LocalCommunicator as LocalCommunicator
@@ -27,6 +28,7 @@ from nn_core.context import Context
 from nn_core.errors import ArgumentError
 
 __all__ = [
+    "JOB_TOKEN",
     "AllReduceCallback",
     "AloneEngine",
     "Buckets",

@@ -4,6 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+#: The variable with a secret of a job, by which processes that meet at an address prove that they belong to it.
+JOB_TOKEN: Final = "NN_CORE_JOB_TOKEN"
+
 
 class Launch(NamedTuple):
     """The place of this process among those that a launcher has started.

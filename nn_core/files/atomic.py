@@ -118,13 +118,22 @@ def remove_leftovers(folder: Path) -> None:
 
     A writer holds a lock on its file until it closes it, and the system opens the locks of killed processes.
     """
-    try:
-        found = [entry.path for entry in os.scandir(folder) if _PARTIAL.fullmatch(entry.name)]
-    except OSError:  # saving will say what is wrong with the folder
-        return
-    for path in found:
+    for path in _partial_files(folder):
         with suppress(OSError):
-            remove_if_unlocked(Path(path))
+            remove_if_unlocked(path)
+
+
+def has_unfinished(folder: Path) -> bool:
+    """Whether a living process writes a file in `folder` by `atomic_writer`; those of dead ones are removed."""
+    remove_leftovers(folder)
+    return bool(_partial_files(folder))
+
+
+def _partial_files(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder) if _PARTIAL.fullmatch(entry.name)]
+    except OSError:  # saving will say what is wrong with the folder
+        return []
 
 
 def open_locked(path: Path, mode: int = _DEFAULT_MODE) -> IO[bytes]:

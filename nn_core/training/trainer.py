@@ -14,6 +14,7 @@ import numpy as np
 from nn_core.communicators import Communicator
 from nn_core.communicators.replacement import fill_up, join
 from nn_core.errors import ArgumentError, CommunicationError
+from nn_core.files import wait_for_writers
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
 from nn_core.runtime.schemas import checked_state_without
@@ -266,6 +267,7 @@ class Trainer:
             except BaseException as error:
                 for entry in started:
                     entry.call("failed", self, error)
+                self._let_rank_0_save(error)
                 raise
             finally:
                 self._elapsed, self._started = self.elapsed_time, None
@@ -281,6 +283,12 @@ class Trainer:
         """Wait until rank 0 has written: a rank that leaves before would end it, since launchers end jobs as a whole."""
         if self._comm is not None:
             self._comm.repeated(self._comm.barrier)
+
+    def _let_rank_0_save(self, error: BaseException) -> None:
+        """Wait until rank 0 has written before an error of this rank ends all of them."""
+        comm = self._comm
+        if comm is not None and comm.rank and isinstance(error, Exception):
+            wait_for_writers(self.out, comm.timeout_s)
 
     def _loop(self, signals: StopSignals, running: list[Entry]) -> None:
         update, observation = self.updater.update, self.observation

@@ -32,6 +32,7 @@ def test_every_variable_is_read():
         "NN_CORE_CHECK_KERNELS": "1",
         "NN_CORE_COMMUNICATOR": "mpi",
         "NN_CORE_COMM_TIMEOUT": "0",
+        "NN_CORE_STOP_SIGNALS": "SIGUSR1, SIGUSR2",
         "NN_CORE_TRUST_HDF5": "1",
         "NN_CORE_NNABLA_PROGRAM": "1",
         "NN_CORE_KEEP_VALUES": "1",
@@ -41,8 +42,9 @@ def test_every_variable_is_read():
     disabled = frozenset({"fuse", "winograd"})
     base = Settings(False, True, "DEBUG", 3, True, disabled, True, ("+acme", "-other"), 2.5, True)
     expected = replace(base, communicator="mpi", comm_timeout=0, trust_hdf5=True, nnabla_program=True, keep_values=True)
-    expected = replace(expected, models_url_base="file:///a", nnabla_models_url_base="file:///b")
-    assert Settings.read(environment) == expected
+    signals = frozenset({"SIGUSR1", "SIGUSR2"})
+    bases = {"models_url_base": "file:///a", "nnabla_models_url_base": "file:///b"}
+    assert Settings.read(environment) == replace(expected, stop_signals=signals, **bases)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,8 @@ def test_every_variable_is_read():
         ("NN_CORE_PLUGIN_TIMEOUT", "0", "must be a positive number of seconds, got '0'"),
         ("NN_CORE_COMM_TIMEOUT", "-1", "NN_CORE_COMM_TIMEOUT: must be a positive number of seconds, got '-1'"),
         ("NN_CORE_PLUGIN_TIMEOUT", "soon", "must be a positive number of seconds, got 'soon'"),
+        ("NN_CORE_STOP_SIGNALS", "HUP", "must be names of signals that can be handled, such as SIGHUP,SIGUSR1, got 'HUP'"),
+        ("NN_CORE_STOP_SIGNALS", "SIGKILL", "must be names of signals that can be handled, .*, got 'SIGKILL'"),
         ("NN_CORE_NUM_THREADS", "two", "NN_CORE_NUM_THREADS: must be an integer of at least 1, got 'two'"),
     ],
 )

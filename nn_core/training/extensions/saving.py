@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nn_core.errors import ArgumentError
-from nn_core.files import extension_of
+from nn_core.files import extension_of, writing_into
 from nn_core.logger import logger
 from nn_core.training.checkpoint import Snapshot, checkpoint_path, checkpoints_in, number_of, write_snapshot
 from nn_core.training.trainer import Trainer
@@ -175,8 +175,9 @@ class Checkpoint:
             self._error = error
 
     def _write(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer) -> None:
-        for path in paths:
-            write_snapshot(path, snapshot)
+        with writing_into(trainer.out):
+            for path in paths:
+                write_snapshot(path, snapshot)
         if self._keep is None:
             return
         self._ahead.discard(self._saved)
