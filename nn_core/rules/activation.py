@@ -67,7 +67,7 @@ def _sinc(F: Any, g: GradientCall) -> Any:
 DERIVATIVES: Final[Mapping[str, Callable[[Any, GradientCall], Any]]] = {
     "ELU": lambda F, g: _elu(F, g.x, g.alpha),
     "GELU": _gelu,
-    "LeakyReLU": lambda F, g: F.greater_scalar(g.y if g.alpha >= 0 else g.x, val=0) * (1 - g.alpha) + g.alpha,
+    "LeakyReLU": lambda F, g: F.greater_scalar(g.x if g.alpha < 0 else g.y, val=0) * (1 - g.alpha) + g.alpha,
     "LogSigmoid": lambda F, g: F.sigmoid(-g.x),
     "Mish": _mish,
     "SELU": _selu,

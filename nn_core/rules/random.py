@@ -8,6 +8,9 @@ from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.rules.shape import on_last_axes, require_shape
 from nn_core.typing import Shape
 
+#: Above every distance within an array that fits the memory.
+_MOST = 1 << 31
+
 # Arrays of random numbers -------------------------------------------------------------------------------------------
 
 
@@ -41,16 +44,16 @@ def rand_binomial_shape(*, n: int, p: float, shape: Shape, seed: int) -> tuple[S
 
 @shape_rule("RandBeta")
 def rand_beta_shape(*, alpha: float, beta: float, shape: Shape, seed: int) -> tuple[Shape]:
-    if not min(alpha, beta) > 0:
-        raise ArgumentError(f"alpha and beta must be positive, got {alpha} and {beta}")
+    if not (0 < alpha < math.inf and 0 < beta < math.inf):
+        raise ArgumentError(f"alpha and beta must be positive and finite, got {alpha} and {beta}")
     require_shape(shape)
     return (shape,)
 
 
 @shape_rule("RandGamma")
 def rand_gamma_shape(*, k: float, theta: float, shape: Shape, seed: int) -> tuple[Shape]:
-    if not min(k, theta) > 0:
-        raise ArgumentError(f"k and theta must be positive, got {k} and {theta}")
+    if not (0 < k < math.inf and 0 < theta < math.inf):
+        raise ArgumentError(f"k and theta must be positive and finite, got {k} and {theta}")
     require_shape(shape)
     return (shape,)
 
@@ -133,8 +136,10 @@ def random_flip_shape(x: Shape, *, axes: tuple[int, ...], base_axis: int, seed: 
 def random_shift_shape(
     x: Shape, *, shifts: tuple[int, ...], border_mode: str, constant_value: float, base_axis: int, seed: int
 ) -> tuple[Shape, Shape]:
-    if len(shifts) > len(x) or min(shifts, default=0) < 0:
-        raise ArgumentError(f"shifts must have at most one entry for each of the {len(x)} axes, none negative, got {shifts}")
+    if len(shifts) > len(x) or min(shifts, default=0) < 0 or max(shifts, default=0) >= _MOST:
+        raise ArgumentError(
+            f"shifts must have at most one entry for each of the {len(x)} axes, none negative, all below 2**31, got {shifts}"
+        )
     return (x, _source_shape(x, base_axis, any(on_last_axes(shifts, len(x), 0)[:base_axis])))
 
 

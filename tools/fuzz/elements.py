@@ -34,6 +34,8 @@ SETTINGS: Final = (-1, 2**40, 2**62, -(2**62))
 #: Bytes that the process of one function may take beyond what it has, and seconds of the processor for one call.
 MEMORY: Final = 1 << 30
 SECONDS: Final = 10
+#: Settings that say how often something is done: a large one takes as long as it says.
+REPETITIONS: Final = ("itr",)
 #: The first and the last number stand for all places.
 PLACES: Final = (0, -1)
 #: Samples of each function.
@@ -77,7 +79,7 @@ def changed_calls(spec: FunctionSpec) -> Iterator[Call]:
             for what, other in _changed_arrays(array):
                 changed = [*arrays[:position], other, *arrays[position + 1 :]]
                 yield Call(f"{sample.name}: {what} of input {position}", changed, sample.args, sample.gradient, False)
-        for name, value in sample.args.items():
+        for name, value in ((name, value) for name, value in sample.args.items() if name not in REPETITIONS):
             for other in _changed_values(value):
                 yield Call(f"{sample.name}: {name}={other}", arrays, {**sample.args, name: other}, sample.gradient, True)
 

@@ -315,7 +315,13 @@ STFT = FunctionSpec(
             doc="Length of the window, at most fft_size; shorter windows are centred in the frame.",
             minimum=1,
         ),
-        ArgSpec(name="stride", type="int", doc="Distance s of frame starts in samples (hop size).", minimum=1),
+        ArgSpec(
+            name="stride",
+            type="int",
+            doc="Distance s of frame starts in samples (hop size).",
+            minimum=1,
+            maximum=2147483647,
+        ),
         ArgSpec(name="fft_size", type="int", doc="Length F of a frame.", minimum=1),
         ArgSpec(
             name="window_type",
@@ -377,7 +383,7 @@ ISTFT = FunctionSpec(
     ),
     args=(
         ArgSpec(name="window_size", type="int", doc="As in stft.", minimum=1),
-        ArgSpec(name="stride", type="int", doc="As in stft.", minimum=1),
+        ArgSpec(name="stride", type="int", doc="As in stft.", minimum=1, maximum=2147483647),
         ArgSpec(name="fft_size", type="int", doc="As in stft.", minimum=1),
         ArgSpec(
             name="window_type",

@@ -101,7 +101,7 @@ RAND_BINOMIAL = FunctionSpec(
     inputs=(),
     outputs=(OutputSpec(name="y", doc="Independent samples, whole numbers in [0, n].", shape="shape"),),
     args=(
-        ArgSpec(name="n", type="int", doc="Number of trials.", default=1, minimum=1),
+        ArgSpec(name="n", type="int", doc="Number of trials.", default=1, minimum=1, maximum=2147483647),
         ArgSpec(
             name="p",
             type="float",
@@ -468,7 +468,15 @@ RANDOM_ERASE = FunctionSpec(
             doc="Range of the new values, drawn for each element.",
             default=(0.0, 255.0),
         ),
-        ArgSpec(name="n", type="int", doc="Number of rectangles.", default=1, minimum=0, shown_as_none=True),
+        ArgSpec(
+            name="n",
+            type="int",
+            doc="Number of rectangles.",
+            default=1,
+            minimum=0,
+            maximum=65536,
+            shown_as_none=True,
+        ),
         ArgSpec(
             name="share",
             type="bool",
