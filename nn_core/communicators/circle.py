@@ -1,5 +1,7 @@
 """A group of ranks: its collectives have numbers and a time limit, and differences between the ranks are found out."""
 
+import math
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 from zlib import crc32
@@ -14,6 +16,10 @@ from nn_core.typing import Array
 _NOTICE: Final = 1 / 8
 #: Length of a description of a collective that is sent to explain a difference.
 _TEXT_BYTES: Final = 240
+#: Seconds between two looks at the notices of ranks that have ended.
+_LOOK_S: Final = 0.5
+#: In place of a collective in the last notice of a rank.
+_ENDED: Final = "the end of the program"
 #: Number of different collectives whose digests are kept.
 _DIGESTS: Final = 1000
 
@@ -112,18 +118,53 @@ class Circle:
         """
         if handle is None:
             return
-        limit = self.timeout_s
-        if not limit:
-            handle.wait(None)
-            return
-        if handle.wait(limit * _NOTICE):
-            return
+        limit = self.timeout_s or math.inf
+        pause = min(_LOOK_S, limit * _NOTICE)
+        if not handle.wait(pause):
+            self._wait_long(handle, limit, pause)
+
+    def _wait_long(self, handle: Handle, limit: float, pause: float) -> None:
+        """Wait on, look for ranks that have ended, and tell the others in time that this one waits."""
+        start = time.monotonic() - pause
+        has_posted = False
+        while not handle.wait(pause):
+            self._require_present(handle)
+            elapsed = time.monotonic() - start
+            if not has_posted and elapsed >= limit * _NOTICE:
+                has_posted = True
+                self._post(self._call)
+            if elapsed >= limit * (1 + _NOTICE):
+                raise self._fail(self._absence())
+
+    def _require_present(self, handle: Handle) -> None:
+        """Raise an error if a rank that has ended takes no part in this collective.
+
+        Raises:
+            CommunicationError: when there is one.
+        """
+        ended = [place for place, (number, call) in self._notices().items() if call == _ENDED and number < self.number]
+        if ended and not handle.done():
+            ranks = _ranks([self.ranks[place] for place in sorted(ended)])
+            raise self._fail(
+                f"{self._call}: every rank must take part in collective {self.number} of group {self.name!r}, got the end of "
+                f"the program on {ranks}"
+            )
+
+    def leave(self) -> None:
+        """Tell the other ranks that this one has made its last call."""
+        if self.size > 1:
+            self._post(_ENDED)
+
+    def _post(self, call: str) -> None:
         post = getattr(self.engine, "post", None)
         if post is not None:
-            post(f"{self.number}\t{self._call}")
-        if handle.wait(limit * (1 - _NOTICE)) or handle.wait(limit * _NOTICE):
-            return
-        raise self._fail(self._absence())
+            post(f"{self.number}\t{call}")
+
+    def _notices(self) -> dict[int, tuple[int, str]]:
+        """The number and the name of the collective in the last notice of each rank, by its place in the group."""
+        posts: dict[int, str] = getattr(self.engine, "posts", dict)()
+        parts = {place: text.partition("\t") for place, text in posts.items()}
+        return {place: (int(number), call) for place, (number, _, call) in parts.items() if place != self.rank}
 
     def _fail(self, reason: str) -> CommunicationError:
         self._broken = reason.partition("\n")[0]
@@ -133,17 +174,17 @@ class Circle:
         """The missing ranks, by the notices of those that wait."""
         what = f"{self._call}: every rank must take part in collective {self.number} of group {self.name!r} within "
         what += f"{self.timeout_s:g} s, got"
-        posts = getattr(self.engine, "posts", None)
-        if posts is None:
+        if not hasattr(self.engine, "posts"):
             others = [rank for place, rank in enumerate(self.ranks) if place != self.rank]
             return f"{what} no answer from at least one of {_ranks(others)}"
         missing, lines = [], []
-        notices = posts()
+        notices = self._notices()
         for place, rank in enumerate(self.ranks):
-            number, _, call = notices.get(place, "0\t").partition("\t")
-            if place == self.rank or (int(number), call) == (self.number, self._call):
+            number, call = notices.get(place, (0, ""))
+            has_come = (number, call) == (self.number, self._call) or (call == _ENDED and number >= self.number)
+            if place == self.rank or has_come:
                 continue
-            if int(number) >= self.number:
+            if number >= self.number:
                 lines.append(f"\n  rank {rank} waits in collective {number}: {call}")
             missing.append(rank)
         where = sorted({self.engine.hosts[self.ranks.index(rank)] for rank in missing})

@@ -12,6 +12,7 @@ from nn_core.communicators.choice import choose_engine
 from nn_core.communicators.circle import Circle
 from nn_core.communicators.engine import AloneEngine, Engine
 from nn_core.communicators.launchers import joined
+from nn_core.communicators.leaving import leave_all, leave_at_exit
 from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import (
     CODES,
@@ -22,6 +23,7 @@ from nn_core.communicators.packing import (
     flat_of,
     listed,
     memory_of,
+    one_for_each,
     shapes_of,
     subject_of,
     write_flat,
@@ -29,7 +31,7 @@ from nn_core.communicators.packing import (
 from nn_core.communicators.sums import total_of
 from nn_core.communicators.tree import tree_all_reduce
 from nn_core.context import Context, checked_context
-from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError, ShapeError
+from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError
 from nn_core.logger import logger
 from nn_core.settings import settings
 from nn_core.typing import Array
@@ -102,6 +104,8 @@ class Communicator:
         wanted = self._wanted
         engine = choose_engine(self.ctx, wanted) if wanted is None or isinstance(wanted, str) else wanted
         self.start_world(engine, joins_late=bool(getattr(engine, "joins_late", False)))
+        if engine is not wanted and engine.size > 1:  # that of a process
+            leave_at_exit(self._groups)
 
     def start_world(self, engine: Engine, *, joins_late: bool = False) -> None:
         """Go on with the ranks of `engine`, and forget all groups.
@@ -118,6 +122,13 @@ class Communicator:
         self._ranks[WORLD] = list(range(engine.size))
         ranks = [engine.rank] if joins_late else self._ranks[WORLD]
         self._groups[WORLD] = Circle(WORLD, ranks, AloneEngine() if joins_late else engine, self.timeout_s)
+
+    def leave(self) -> None:
+        """Tell the other ranks that this one makes no further calls: what waits for it there fails at once.
+
+        The end of the program calls this.
+        """
+        leave_all(self._groups)
 
     @property
     def engine(self) -> Engine:
@@ -314,7 +325,7 @@ class Communicator:
             group: Name of the group.
         """
         circle = self.circle("reduce_scatter", group)
-        arrays = _one_for_each("reduce_scatter", ndarray_list, ndarray, circle)
+        arrays = one_for_each("reduce_scatter", ndarray_list, ndarray, circle)
         if circle.size == 1:
             copy_array(arrays[0], ndarray)
             return
@@ -338,7 +349,7 @@ class Communicator:
             group: Name of the group.
         """
         circle = self.circle("all_gather", group)
-        arrays = _one_for_each("all_gather", ndarray_list, ndarray, circle)
+        arrays = one_for_each("all_gather", ndarray_list, ndarray, circle)
         if circle.size == 1:
             copy_array(ndarray, arrays[0])
             return
@@ -474,21 +485,6 @@ class Communicator:
 
 def _mean(total: Array, size: int) -> Array:
     return np.divide(total, size, out=total, dtype=total.dtype)
-
-
-def _one_for_each(call: str, ndarray_list: Sequence[NdArray], ndarray: NdArray, circle: Circle) -> list[NdArray]:
-    arrays = listed(call, ndarray_list)
-    if not isinstance(ndarray, NdArray):
-        listed(call, ndarray)
-    if len(arrays) != circle.size:
-        raise ArgumentError(
-            f"{call}: ndarray_list must have one array for each of the {circle.size} ranks of group {circle.name!r}, "
-            f"got {len(arrays)}"
-        )
-    sizes = [array.size for array in arrays]
-    if sizes != [ndarray.size] * len(sizes):
-        raise ShapeError(f"{call}: all arrays must have one size, got {ndarray.size} and a list of {sizes}")
-    return arrays
 
 
 __all__ = ["WORLD", "Communicator"]

@@ -39,6 +39,8 @@ class LocalCommunicator(Communicator):
         def of_rank(engine: ThreadEngine) -> Any:
             comm = cls(engine=engine, **options)
             comm.init()
-            return program(comm)
+            result = program(comm)
+            comm.leave()
+            return result
 
         return run_threads(size, of_rank)

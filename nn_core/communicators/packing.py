@@ -9,7 +9,8 @@ import numpy as np
 from nn_core.arrays.casting import dtype_of
 from nn_core.arrays.ndarray import NdArray
 from nn_core.arrays.synced import HOST
-from nn_core.errors import ArgumentError, DTypeError
+from nn_core.communicators.circle import Circle
+from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.typing import Array
 
 #: dtypes that cross between processes, and those in which they are added up.
@@ -111,3 +112,24 @@ def parts_of(arrays: Sequence[NdArray], flat: Array) -> Iterator[tuple[NdArray, 
     for array in arrays:
         yield array, flat[start : start + array.size].reshape(array.shape)
         start += array.size
+
+
+def one_for_each(call: str, ndarray_list: Sequence[NdArray], ndarray: NdArray, circle: Circle) -> list[NdArray]:
+    """Return the arrays of a list that has one for each rank of a group, all of the size of `ndarray`.
+
+    Raises:
+        ArgumentError: when the list has another length.
+        ShapeError: when the sizes differ.
+    """
+    arrays = listed(call, ndarray_list)
+    if not isinstance(ndarray, NdArray):
+        listed(call, ndarray)
+    if len(arrays) != circle.size:
+        raise ArgumentError(
+            f"{call}: ndarray_list must have one array for each of the {circle.size} ranks of group {circle.name!r}, "
+            f"got {len(arrays)}"
+        )
+    sizes = [array.size for array in arrays]
+    if sizes != [ndarray.size] * len(sizes):
+        raise ShapeError(f"{call}: all arrays must have one size, got {ndarray.size} and a list of {sizes}")
+    return arrays

@@ -3,21 +3,30 @@
 Every rank contributes one short text, and all get the texts of all ranks. Nothing else goes this way.
 """
 
+import hmac
+import json
 import os
+import secrets
 import socket
 import sys
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
+from ipaddress import ip_address
 from typing import IO, Final
 
-from nn_core.communicators import Launch
+from nn_core.communicators import JOB_TOKEN, Launch
 from nn_core.errors import CommunicationError
 from nn_core.ext import BackendUnavailableError
 
 #: The address where rank 0 listens, host:port; the default is the port after MASTER_PORT on MASTER_ADDR.
 ADDRESS: Final = "NN_CORE_NCCL_ADDRESS"
 _PAUSE_S: Final = 0.05
+#: Connections that wait besides those of the ranks, and characters of the longest message.
+_STRANGERS: Final = 16
+_MOST_CHARACTERS: Final = 1 << 20
 
 
 def gather(launch: Launch, text: str, timeout_s: float = 60) -> list[str]:
@@ -75,50 +84,149 @@ def gather_by_mpi(launch: Launch, text: str) -> list[str]:
 def gather_by_tcp(address: tuple[str, int], launch: Launch, text: str, timeout_s: float) -> list[str]:
     """The texts of all ranks: each sends its own to rank 0, which sends all of them back.
 
+    Both sides prove that they know the token of the job, which itself is never sent. Connections that do not are closed, and
+    rank 0 waits on.
+
     Raises:
+        BackendUnavailableError: when the address is not one of this machine alone, and the job has no token.
         CommunicationError: when ranks do not come in time.
     """
     deadline = time.monotonic() + timeout_s
     try:
+        token = token_of(os.environ, address)
         if launch.rank == 0:
-            return _collected(address, launch.size, text, deadline)
-        with _connected(address, deadline) as connection, connection.makefile("rw", encoding="utf-8") as lines:
-            _send(lines, [str(launch.rank), text])
-            return [_line(lines) for _ in range(launch.size)]
-    except (OSError, EOFError) as error:
+            return Host(address, launch.size, token).collected(text, deadline)
+        return _as_guest(address, launch, text, token, deadline)
+    except (OSError, ValueError) as error:
         raise CommunicationError(
             f"nccl: the {launch.size} ranks must meet at {address[0]}:{address[1]} within {timeout_s:g} s, got: {error}\n"
             f"  hint: set {ADDRESS}=HOST:PORT to an address of the machine of rank 0 that all of them reach"
         ) from error
 
 
-def _collected(address: tuple[str, int], size: int, text: str, deadline: float) -> list[str]:
-    texts = {0: text}
-    guests: list[tuple[socket.socket, IO[str]]] = []
-    family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
-    with socket.create_server(address, family=family, backlog=size) as server:
+def token_of(environment: Mapping[str, str], address: tuple[str, int]) -> bytes:
+    """The secret of the job; on the loopback address, which no other machine reaches, it may be empty.
+
+    Raises:
+        BackendUnavailableError: when there must be one, and is none.
+    """
+    token = environment.get(JOB_TOKEN, "")
+    if not token and not _is_loopback(address):
+        raise BackendUnavailableError(
+            f"nccl: ranks of several machines must have a secret in common, got none in {JOB_TOKEN}\n"
+            f"  hint: set {JOB_TOKEN} to the same random text on all ranks, as nn-core launch does"
+        )
+    return token.encode()
+
+
+def _is_loopback(address: tuple[str, int]) -> bool:
+    found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    return all(ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in found)
+
+
+def _proof(token: bytes, *parts: str) -> str:
+    return hmac.new(token, json.dumps(parts).encode(), "sha256").hexdigest()
+
+
+def _as_guest(address: tuple[str, int], launch: Launch, text: str, token: bytes, deadline: float) -> list[str]:
+    """Come to rank 0, again and again as long as something else listens there."""
+    while True:
+        with _connected(address, deadline) as connection:
+            try:
+                return _exchanged(connection, launch, text, token)
+            except (OSError, ValueError):
+                if time.monotonic() > deadline - _PAUSE_S:
+                    raise
+        time.sleep(_PAUSE_S)
+
+
+def _exchanged(connection: socket.socket, launch: Launch, text: str, token: bytes) -> list[str]:
+    with connection.makefile("rw", encoding="utf-8") as lines:
+        (challenge,) = _read(lines, 1)
+        own = secrets.token_hex(16)
+        rank = str(launch.rank)
+        _write(lines, rank, own, text, _proof(token, challenge, rank, own, text))
+        *texts, proof = _read(lines, launch.size + 1)
+        if not hmac.compare_digest(proof, _proof(token, own, *texts)):
+            raise ValueError("a process that does not know the token of the job")
+        return texts
+
+
+class Host:
+    """Rank 0, which listens at an address until all ranks have come.
+
+    Args:
+        address: Host and port; the machine listens at this address alone.
+        size: Number of ranks.
+        token: The secret of the job.
+    """
+
+    def __init__(self, address: tuple[str, int], size: int, token: bytes) -> None:
+        self._address, self._size, self._token = address, size, token
+        self._lock = threading.Condition()
+        self._texts: dict[int, str] = {}
+        self._guests: dict[int, tuple[IO[str], str]] = {}
+        self._connections: list[socket.socket] = []
+
+    def collected(self, text: str, deadline: float) -> list[str]:
+        """The texts of all ranks, which are sent to each of them.
+
+        Raises:
+            TimeoutError: when ranks do not come in time.
+        """
+        self._texts[0] = text
+        family = socket.getaddrinfo(*self._address, type=socket.SOCK_STREAM)[0][0]
+        with socket.create_server(self._address, family=family, backlog=self._size + _STRANGERS) as server:
+            # A thread for each connection: one that says nothing keeps nobody waiting.
+            threading.Thread(target=self._accept, args=(server, deadline), daemon=True).start()
+            with self._lock:
+                is_complete = self._lock.wait_for(
+                    lambda: len(self._texts) == self._size, max(deadline - time.monotonic(), 0.001)
+                )
         try:
-            while len(texts) < size:
-                server.settimeout(max(deadline - time.monotonic(), 0.001))
-                connection, _ = server.accept()
-                connection.settimeout(max(deadline - time.monotonic(), 0.001))
-                lines: IO[str] = connection.makefile("rw", encoding="utf-8")
-                guests.append((connection, lines))
-                rank = _line(lines)
-                if not rank.isdecimal() or not 0 < int(rank) < size or int(rank) in texts:
-                    raise OSError(f"a process that says to be rank {rank[:20]!r}")
-                texts[int(rank)] = _line(lines)
-            ordered = [texts[rank] for rank in range(size)]
-            for _, lines in guests:
-                _send(lines, ordered)
-        except TimeoutError as error:
-            missing = sorted(set(range(size)) - set(texts))
-            raise TimeoutError(f"nothing from ranks {missing}") from error
+            if not is_complete:
+                missing = sorted(set(range(self._size)) - set(self._texts))
+                raise TimeoutError(f"nothing from ranks {missing}")
+            ordered = [self._texts[rank] for rank in range(self._size)]
+            for lines, challenge in self._guests.values():
+                _write(lines, *ordered, _proof(self._token, challenge, *ordered))
+            return ordered
         finally:
-            for connection, lines in guests:
-                lines.close()
-                connection.close()
-    return ordered
+            with self._lock:
+                for connection in self._connections:
+                    with suppress(OSError):  # it may be closed, or its other end
+                        connection.shutdown(socket.SHUT_RDWR)
+                    connection.close()
+
+    def _accept(self, server: socket.socket, deadline: float) -> None:
+        server.settimeout(_PAUSE_S)  # so that this thread sees that it was closed
+        with suppress(OSError):
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except TimeoutError:
+                    continue
+                connection.settimeout(max(deadline - time.monotonic(), 0.001))
+                with self._lock:
+                    self._connections.append(connection)
+                threading.Thread(target=self._welcome, args=(connection,), daemon=True).start()
+
+    def _welcome(self, connection: socket.socket) -> None:
+        lines: IO[str] = connection.makefile("rw", encoding="utf-8")
+        try:
+            challenge = secrets.token_hex(16)
+            _write(lines, challenge)
+            rank, theirs, text, proof = _read(lines, 4)
+            is_known = hmac.compare_digest(proof, _proof(self._token, challenge, rank, theirs, text))
+            with self._lock:
+                if is_known and rank.isdecimal() and 0 < int(rank) < self._size:
+                    self._guests[int(rank)] = lines, theirs  # one that comes again takes its place anew
+                    self._texts[int(rank)] = text
+                    self._lock.notify_all()
+                    return
+        except (OSError, ValueError):
+            pass
+        connection.close()
 
 
 def _connected(address: tuple[str, int], deadline: float) -> socket.socket:
@@ -134,13 +242,19 @@ def _connected(address: tuple[str, int], deadline: float) -> socket.socket:
             return connection
 
 
-def _send(lines: IO[str], texts: list[str]) -> None:
-    lines.write("".join(f"{text}\n" for text in texts))
+def _write(lines: IO[str], *texts: str) -> None:
+    lines.write(f"{json.dumps(texts)}\n")
     lines.flush()
 
 
-def _line(lines: IO[str]) -> str:
-    line = lines.readline(4096)
-    if not line.endswith("\n"):
-        raise EOFError("the end of a connection")
-    return line[:-1]
+def _read(lines: IO[str], count: int) -> list[str]:
+    """Read so many texts.
+
+    Raises:
+        ValueError: when something else comes.
+    """
+    line = lines.readline(_MOST_CHARACTERS)
+    texts = json.loads(line) if line.endswith("\n") else None
+    if not isinstance(texts, list) or len(texts) != count or not all(isinstance(text, str) for text in texts):
+        raise ValueError("something else than a rank of the job at the other end")
+    return texts

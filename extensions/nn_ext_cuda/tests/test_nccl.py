@@ -4,6 +4,7 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -272,6 +273,50 @@ def test_ranks_that_do_not_come_are_named(address):
         rendezvous.gather(launch_of(0), "text", timeout_s=0.3)
     with pytest.raises(CommunicationError, match=r"within 0.3 s, got: .*[Rr]efused"):
         rendezvous.gather(launch_of(1), "text", timeout_s=0.3)
+
+
+def raw_connection(address):
+    end = time.monotonic() + 5
+    while True:
+        try:
+            return socket.create_connection(address, 5)
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+def test_silent_and_foreign_connections_keep_nobody_waiting(address, monkeypatch):
+    """One that says nothing, one that speaks HTTP, and ranks of another job."""
+    monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+
+    def meet(rank):
+        if rank:
+            silent, foreign, other = (raw_connection(address) for _ in range(3))
+            with silent, foreign, other:
+                foreign.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(100))
+                with pytest.raises(ValueError, match="something else than a rank of the job at the other end"):
+                    rendezvous._exchanged(other, launch_of(1, 2), "false", b"theirs")
+                return rendezvous.gather(launch_of(rank, 2), f"text {rank}")
+        return rendezvous.gather(launch_of(rank, 2), f"text {rank}")
+
+    assert on_threads(meet, 2) == [["text 0", "text 1"]] * 2
+
+
+def test_a_rank_waits_for_its_own_job_where_another_process_listens(address, monkeypatch):
+    monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+    with socket.create_server(address) as server:
+        threading.Thread(target=lambda: server.accept()[0].sendall(b"220 mail\r\n"), daemon=True).start()
+        with pytest.raises(CommunicationError, match=r"must meet at 127.0.0.1:\d+ within 0.4 s, got: "):
+            rendezvous.gather(launch_of(1, 2), "text", timeout_s=0.4)
+
+
+def test_several_machines_need_a_token(monkeypatch):
+    monkeypatch.delenv("NN_CORE_JOB_TOKEN", raising=False)
+    assert rendezvous.token_of({}, ("127.0.0.1", 80)) == b""
+    assert rendezvous.token_of({"NN_CORE_JOB_TOKEN": "secret"}, ("192.0.2.1", 80)) == b"secret"
+    message = r"ranks of several machines must have a secret in common, got none in NN_CORE_JOB_TOKEN\n  hint: set"
+    with pytest.raises(BackendUnavailableError, match=message):
+        rendezvous.token_of({}, ("192.0.2.1", 80))
 
 
 @pytest.mark.parametrize(

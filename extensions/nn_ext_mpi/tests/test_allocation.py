@@ -69,6 +69,8 @@ def launched(monkeypatch, found, *arguments, **environment):
     monkeypatch.setattr(command, "n_cores", lambda: 8)
     for name in ("NN_CORE_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("UCX_NET_DEVICES", "FI_TCP_IFACE"):  # not set by the command then
+        monkeypatch.setenv(name, "lo")
     options = ["--dry-run", "--root", *arguments, __file__]
     return CliRunner().invoke(command.launch, options, env=environment)
 

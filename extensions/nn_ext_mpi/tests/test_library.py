@@ -64,6 +64,19 @@ def test_hosts_are_passed_on():
     assert command.mpiexec_command(OPEN_MPI, 4, ["a", "b"], root=True)[-2:] == ["--host", "a,b"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the name of the loopback interface")
+def test_ranks_of_one_machine_listen_at_its_loopback_address(monkeypatch):
+    monkeypatch.delenv("UCX_NET_DEVICES", raising=False)
+    monkeypatch.setenv("FI_TCP_IFACE", "eth7")
+    assert command.mpiexec_command(MPICH, 2, is_alone=True)[-2:] == ["-iface", "lo"]
+    assert "-iface" not in command.mpiexec_command(MPICH, 2, ["a", "b"])
+    assert command.port_variables("MPICH") == {"UCX_NET_DEVICES": "lo"}
+    assert command.port_variables("Open MPI") == {}
+    assert "btl" in command.mpiexec_command(OPEN_MPI, 2, root=True, is_alone=True)
+    assert "btl" not in command.mpiexec_command(OPEN_MPI, 2, root=True, elastic=True, is_alone=True)
+    assert "btl" not in command.mpiexec_command(OPEN_MPI, 2, ["a", "b"], root=True)
+
+
 def test_processes_share_the_cores(monkeypatch):
     for name in ("NN_CORE_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)

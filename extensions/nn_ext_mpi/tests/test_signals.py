@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from ranks import needs_mpi, start
+from ranks import launch, needs_mpi, start
 
 from nn_ext_mpi.running import Job, handed_on
 
@@ -112,6 +112,32 @@ def test_rank_0_completes_its_checkpoint_when_another_rank_fails(asynchronous, t
     assert process.returncode != 0 and "RuntimeError: the data end here" in errors, output + errors
     assert saved(tmp_path) == ["checkpoint-00000005.npz"], errors
     assert not list(tmp_path.glob(".*.partial"))
+
+
+EARLY = """
+import os, sys
+import numpy as np
+import nn_core as nn, nn_core.communicators as C
+comm = C.MultiProcessCommunicator(nn.get_current_context())
+comm.init()
+x = nn.NdArray.from_numpy_array(np.ones(3))
+comm.all_reduce(x)
+if comm.rank == 1 and int(sys.argv[1]):
+    sys.exit(0)
+comm.all_reduce(x)
+os.write(1, b"done ")
+"""
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_a_rank_that_ends_early_with_status_0_is_noticed_at_once(tmp_path):
+    path = tmp_path / "early.py"
+    path.write_text(EARLY)
+    assert launch("-n", "2", path, "0").stdout.split() == ["done", "done"]
+    result = launch("-n", "2", path, "1", timeout_s=60)
+    assert result.returncode != 0 and not result.stdout
+    assert "in collective 2 of group 'world', got the end of the program on rank 1" in result.stderr
 
 
 def test_a_job_that_is_stopped_is_waited_for_and_not_started_again(tmp_path):

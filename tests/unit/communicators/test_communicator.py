@@ -1,6 +1,8 @@
 """NNabla's methods, between threads and alone."""
 
 import threading
+import time
+import types
 
 import ml_dtypes
 import numpy as np
@@ -9,8 +11,7 @@ import pytest
 import nn_core as nn
 import nn_core.communicators as C
 import nn_core.functions as F
-from nn_core.communicators import LocalCommunicator
-from nn_core.communicators.threads import ThreadHandle
+from nn_core.communicators import LocalCommunicator, circle
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, ShapeError
 from nn_core.utils import communicator_util
 
@@ -197,23 +198,20 @@ def test_groups_number_their_ranks_anew():
 def test_a_late_rank_is_named(monkeypatch):
     """The time of this test is over when both other ranks have told that they wait."""
     failures, both_have_failed = [], threading.Event()
-    wait = ThreadHandle.wait
+    started, boards, both_have_posted = threading.local(), [], threading.Event()
 
-    def wait_for_both(handle, limit_s):
-        if not limit_s:
-            return wait(handle, limit_s)
-        if not hasattr(handle, "noticed"):  # the wait after which a rank tells that it waits
-            handle.noticed = True
-            return wait(handle, 0.01)
-        board = handle._world.board
-        while not all(board.get(rank, "").endswith("all_reduce") for rank in (0, 2)):
-            if wait(handle, 0.01):
-                return True
-        return wait(handle, 0)
+    def monotonic():
+        if not hasattr(started, "at"):
+            started.at = 0.0
+            return started.at
+        if all(boards[0].get(rank, "").endswith("all_reduce") for rank in (0, 2)):
+            both_have_posted.set()
+        return 1000.0 if both_have_posted.is_set() else 20.0
 
     def program(comm):
+        boards.append(comm.engine.world.board)
         if comm.rank == 1:
-            assert both_have_failed.wait(60)
+            assert both_have_failed.wait(10)
             return
         with pytest.raises(CommunicationError) as caught:
             comm.all_reduce(array([1]))
@@ -221,7 +219,8 @@ def test_a_late_rank_is_named(monkeypatch):
         if len(failures) == 2:
             both_have_failed.set()
 
-    monkeypatch.setattr(ThreadHandle, "wait", wait_for_both)
+    monkeypatch.setattr(circle, "time", types.SimpleNamespace(monotonic=monotonic))
+    monkeypatch.setattr(circle, "_LOOK_S", 0.01)
     LocalCommunicator.run(3, program, timeout_s=100)
     text = "all_reduce: every rank must take part in collective 1 of group 'world' within 100 s, got nothing from rank 1 on"
     assert sorted(failures) == [(0, f"{text} localhost"), (2, f"{text} localhost")]
@@ -392,3 +391,38 @@ def test_engines_that_cannot_work_say_why(monkeypatch):
             alone()
     finally:
         ext.unregister("line")
+
+
+def test_a_rank_that_ends_early_is_noticed_at_once():
+    def program(comm):
+        comm.all_reduce(array([1]))
+        if comm.rank != 2:
+            comm.barrier()
+
+    start = time.monotonic()
+    message = "barrier: every rank must take part in collective 2 of group 'world', got the end of the program on rank 2"
+    with pytest.raises(CommunicationError, match=message):
+        LocalCommunicator.run(3, program, timeout_s=100)
+    assert time.monotonic() - start < 10
+
+
+def test_a_rank_that_ends_after_its_last_call_is_not_missed(monkeypatch):
+    """Rank 0 has ended when rank 1 looks for it, and rank 2 is late."""
+    monkeypatch.setattr(circle, "_LOOK_S", 0.01)
+    has_ended = threading.Event()
+
+    def program(comm):
+        own = comm.circle("test", "world")
+        own.number += 1
+        if comm.rank == 2:
+            assert has_ended.wait(10)
+            time.sleep(0.1)
+        handle = comm.engine.barrier()
+        if comm.rank == 0:
+            comm.leave()
+            has_ended.set()
+        else:
+            own.wait(handle)
+        return comm.rank
+
+    assert LocalCommunicator.run(3, program, timeout_s=100) == [0, 1, 2]
