@@ -28,7 +28,7 @@ from nn_core.graph.node import (
     require_no_circle,
 )
 from nn_core.graph.reshape import change_leaf_shape, order_for_reader
-from nn_core.graph.uncomputed import is_uncomputed, unwritten
+from nn_core.graph.uncomputed import is_uncomputed, unwritten, warn_of_no_gradient
 from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
 from nn_core.messages.refusal import (
     FOREIGN,
@@ -183,7 +183,11 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     @d.setter
     def d(self, value: Any) -> None:
-        self._fitted().data.data = value
+        try:
+            self._fitted().data.data = value
+        except ShapeError as error:
+            self._sign(error)
+            raise
 
     @property
     def g(self) -> np.ndarray[Any, Any]:
@@ -192,11 +196,22 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         grad = storage.grad
         if grad.synced.latest is None and grad.synced.pending_fill is None and is_uncomputed(storage.data.synced):
             return unwritten(self, "Variable.g", "call forward() and backward() first")
+        if grad.synced.latest is None and grad.synced.pending_fill is None and self._producer is None and not self.need_grad:
+            warn_of_no_gradient(self.name)
         return grad.data
 
     @g.setter
     def g(self, value: Any) -> None:
-        self._fitted().grad.data = value
+        try:
+            self._fitted().grad.data = value
+        except ShapeError as error:
+            self._sign(error)
+            raise
+
+    def _sign(self, error: Exception) -> None:
+        """Put the name of this variable, if it has one, into an error."""
+        if self.name:
+            error.args = (f"variable {self.name!r}: {error}",)
 
     # -- what it is ------------------------------------------------------------------------------------------------
 

@@ -467,5 +467,5 @@ def _number(value: Any) -> float:
         return float(value)
     except OverflowError as error:
         raise ArgumentError(f"fill: a number must fit into 64 bits, got {described(value)}") from error
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ArgumentError(f"fill: value must be a number, got {described(value)}") from error

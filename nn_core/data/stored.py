@@ -12,7 +12,8 @@ import numpy as np
 
 from nn_core.data.images import IMAGE_EXTENSIONS, read_image
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
+from nn_core.messages.refusal import described
 from nn_core.random import Rng
 
 
@@ -35,6 +36,11 @@ class ArrayDataSource(OrderedDataSource):
     """
 
     def __init__(self, arrays: Mapping[str, Any], shuffle: bool = False, rng: Rng | None = None) -> None:
+        if not isinstance(arrays, Mapping):
+            raise ArgumentError(
+                f"{type(self).__name__}: arrays must be a dictionary of arrays by name, got {described(arrays)}\n"
+                '  hint: {"x": x, "y": y}'
+            )
         lengths = {name: len(array) for name, array in arrays.items()}
         if len(set(lengths.values())) != 1:
             raise ArgumentError(f"{type(self).__name__}: arrays must have one length, got {lengths}")
@@ -274,6 +280,7 @@ class ImageFolderDataSource(ImageDataSource):
         classes: Names of the classes, sorted; the label of an image is the position of its class.
 
     Raises:
+        MissingFileError: when the folder does not exist.
         FileFormatError: when there is no image.
     """
 
@@ -286,6 +293,8 @@ class ImageFolderDataSource(ImageDataSource):
         rng: Rng | None = None,
     ) -> None:
         root = Path(folder)
+        if not root.is_dir():
+            raise MissingFileError(f"ImageFolderDataSource: folder must exist, got no {folder}", str(folder))
         self.classes = sorted(path.name for path in root.iterdir() if path.is_dir())
         found = [
             (path, label)

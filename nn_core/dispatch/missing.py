@@ -34,7 +34,8 @@ def not_installed(plugins: KnownPlugins, name: str) -> str:
     own: Mapping[str, str] = installed.OWN_PACKAGES
     if name in own:  # no other is suggested, since nobody may have made it
         return f"{text}\n  hint: pip install {own[name]}"
-    return f"{text}{suggestion(name, plugins.names())}\n  hint: nn-core doctor lists the backends that are installed"
+    device = "; those of NVIDIA's GPUs are 'cudnn' and 'cuda'" if name.lower() == "gpu" else ""
+    return f"{text}{suggestion(name, plugins.names())}\n  hint: nn-core doctor lists the backends that are installed{device}"
 
 
 def load_error(plugin: Plugin, name: str, failure: Failure) -> NNCoreError:

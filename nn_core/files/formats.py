@@ -44,6 +44,8 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         hint = "other formats come from plugins; install the package that wrote the file"
         if chosen in _PACKAGES:
             hint = f"pip install {_PACKAGES[chosen]}"
+        elif chosen in _PICKLES:
+            hint = "such a file runs code when it is read; write the tensors with safetensors.torch.save_file"
         raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n  hint: {hint}")
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
@@ -163,6 +165,8 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 
 #: The packages that bring formats of ours, by format, to name them where they are not installed.
+#: Files of PyTorch, which are pickles.
+_PICKLES: Final = (".pth", ".pt", ".ckpt")
 _PACKAGES: Final = {
     **dict.fromkeys((".nnp", ".nnb", ".nntxt", ".prototxt", ".protobuf", ".pb"), "nn-ext-nnp"),
     ".onnx": "nn-ext-onnx",
@@ -178,6 +182,11 @@ def _format(extension: str) -> Format | None:
         return None
 
     def write(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
+        if getattr(offer.info, "write", None) is None:
+            raise ArgumentError(
+                f"the format of parameters must be one that is written, got {extension!r}, which is only read\n"
+                "  hint: .h5, .npz and .safetensors hold parameters; nn_core.save and extensions write networks"
+            )
         with offer.called("write"):
             PLUGINS.offers.load(offer, "write")(file, entries)
 

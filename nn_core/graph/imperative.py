@@ -13,7 +13,7 @@ from nn_core.arrays.leases import UNCOMPUTED
 from nn_core.arrays.ndarray import NdArray
 from nn_core.errors import GraphError
 from nn_core.graph.modes import AUTO_FORWARD, NO_GRAD
-from nn_core.messages.refusal import FOREIGN, raise_refusal, require_fit
+from nn_core.messages.refusal import FOREIGN, raise_refusal, require_fit, speak_for
 from nn_core.variable import Variable
 
 P = ParamSpec("P")
@@ -59,8 +59,10 @@ def one_kind(function: Callable[P, R]) -> Callable[P, R]:
                 return call_at_once(function, *args, **kwargs)
             return function(*args, **kwargs)
         except FOREIGN as error:
+            speak_for(function, error)
             raise_refusal(function, args, kwargs, error)
-        except TypeError:
+        except TypeError as error:
+            speak_for(function, error)
             require_fit(function, args, kwargs)
             raise
 

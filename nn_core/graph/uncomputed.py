@@ -53,3 +53,12 @@ def unwritten(value: Value, what: str, hint: str) -> np.ndarray[Any, Any]:
     zeros = np.zeros(value.plain_shape, np.float32)
     zeros.flags.writeable = False
     return zeros
+
+
+def warn_of_no_gradient(name: str) -> None:
+    """Say, once for each name, that backward() computes no gradient of a leaf that needs none."""
+    which = f"variable {name!r}" if name else "the variable"
+    text = f"Variable.g: {which} must need a gradient for backward() to compute it, got need_grad=False: zeros are read"
+    if text not in _LOGGED:
+        _LOGGED.add(text)
+        logger.warning("%s\n  hint: nn.Variable(shape, need_grad=True), or x.need_grad = True", text)

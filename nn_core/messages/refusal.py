@@ -8,6 +8,7 @@ of the caller.
 """
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, signature
@@ -16,7 +17,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from nn_core.errors import ArgumentError, DTypeError, NNCoreError, SignatureError
+from nn_core.errors import ArgumentError, DTypeError, NNCoreError, ShapeError, SignatureError
 from nn_core.messages.synonyms import suggestion
 from nn_core.messages.whole import fraction_hint, whole
 
@@ -52,6 +53,7 @@ def door(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except FOREIGN as error:
+            speak_for(function, error)
             raise_refusal(function, args, kwargs, error)
         except TypeError:
             require_fit(function, args, kwargs)
@@ -72,6 +74,32 @@ def fitted(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def speak_for(function: Callable[..., Any], error: BaseException) -> None:
+    """Let an error of a function that `function` is made of name `function`, which is what the caller knows."""
+    text = str(error.args[0]) if error.args else ""
+    inner, _, rest = text.partition(": ")
+    title = _title(function)
+    if isinstance(error, NNCoreError) and rest and inner in _function_names() and not title.startswith("_"):
+        error.args = (f"{title}: {rest}", *error.args[1:])
+
+
+def _function_names() -> frozenset[str]:
+    module = sys.modules.get("nn_core.functions")  # which is built on this module
+    return frozenset(getattr(module, "__all__", ()))
+
+
+def require_axes(function: str, axes: Sequence[str], **operands: Any) -> None:
+    """Refuse operands, given by name, that have not as many axes as `axes`, which are the names of the axes.
+
+    Raises:
+        ShapeError: for another number.
+    """
+    for name, operand in operands.items():
+        if operand.ndim != len(axes):
+            wanted = f"{len(axes)} axes ({', '.join(axes)})"
+            raise ShapeError(f"{function}: {name} must have {wanted}, got shape {tuple(operand.shape)}")
 
 
 def refuses_rest(function: F) -> F:

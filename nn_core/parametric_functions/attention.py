@@ -8,6 +8,7 @@ import nn_core.functions as F
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
+from nn_core.messages.refusal import require_axes
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, shape_for_parameters, trained
 from nn_core.parametric_functions.normalization import layer_normalization
@@ -77,6 +78,7 @@ def multi_head_attention(
         >>> y.shape, weights.shape
         ((5, 2, 24), (8, 5, 5))
     """
+    require_axes("multi_head_attention", ("length", "batch", "features"), query=query, key=key, value=value)
     q_dim, k_dim = shape_for_parameters(query)[2], shape_for_parameters(key)[2]
     v_dim = shape_for_parameters(value)[2]
     k_embed_dim = q_dim if k_embed_dim is None else k_embed_dim

@@ -8,7 +8,7 @@ import nn_core.functions as F
 from nn_core.errors import ShapeError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.messages.refusal import door
+from nn_core.messages.refusal import door, require_axes
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, layer, parameter_scope
@@ -61,7 +61,7 @@ def rnn(
         >>> y.shape, h_n.shape
         ((5, 8, 4), (1, 1, 8, 4))
     """
-    num_layers = _layers_of("rnn", h, num_layers)
+    num_layers = _layers_of("rnn", x, h, num_layers)
     weights = _weights(x, h, None, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n = F.rnn(x, h, *weights, num_layers, nonlinearity, dropout, bidirectional, training)
     return y, h_n
@@ -107,7 +107,7 @@ def gru(
         >>> y.shape, h_n.shape
         ((5, 8, 4), (1, 1, 8, 4))
     """
-    num_layers = _layers_of("gru", h, num_layers)
+    num_layers = _layers_of("gru", x, h, num_layers)
     weights = _weights(x, h, 3, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n = F.gru(x, h, *weights, num_layers, dropout, bidirectional, training)
     return y, h_n
@@ -160,7 +160,7 @@ def lstm(
     """
     if isinstance(w0_init, int):
         return _step(x, h, c, w0_init, w_init, b_init, fix_parameters)
-    num_layers = _layers_of("lstm", h, num_layers)
+    num_layers = _layers_of("lstm", x, h, num_layers)
     weights = _weights(x, h, 4, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
     y, h_n, c_n = F.lstm(x, h, c, *weights, num_layers, dropout, bidirectional, training)
     return y, h_n, c_n
@@ -289,13 +289,16 @@ def _zeros(shape: tuple[int, int]) -> Variable:
     return variable
 
 
-def _layers_of(function: str, h: Operand, num_layers: int) -> int:
+def _layers_of(function: str, x: Operand, h: Operand, num_layers: int) -> int:
     """The number of layers, which is that of the states.
 
     Raises:
-        ShapeError: when another number than 1, the default, is given for states of other layers.
+        ShapeError: when x or h has another number of axes, or another number of layers than 1, the default, is given for
+            states of other layers.
     """
-    n_states = h.shape[0] if h.ndim == 4 else num_layers  # where it is wrong, the function says so
+    require_axes(function, ("length", "batch", "features"), x=x)
+    require_axes(function, ("layers", "directions", "batch", "features"), h=h)
+    n_states = h.shape[0]
     if num_layers not in (1, n_states):
         raise ShapeError(f"{function}: num_layers must be 1 or the first length of h, got {num_layers} and {n_states}")
     return n_states

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, SignatureError
 from nn_core.messages.refusal import described, require_fit
 from nn_core.messages.synonyms import suggestion
 
@@ -93,6 +93,20 @@ def unknown_number(solver: str, names: Sequence[str], name: str) -> str:
     if name in RATE_NAMES:
         return f"{text}\n  hint: the learning rate is {names[0]}, or set_learning_rate(value)"
     return f"{text}{suggestion(name, names)}"
+
+
+def explaining_step(name: str, step: Callable[..., None]) -> Callable[..., None]:
+    """The rule of a solver, which is not the ``step()`` of other frameworks."""
+
+    @functools.wraps(step)
+    def call(*args: Any, **kwargs: Any) -> None:
+        if not args and not kwargs:
+            raise SignatureError(
+                f"{name}.step: the rule must be given arrays, got nothing\n  hint: update() changes parameters"
+            )
+        step(*args, **kwargs)
+
+    return call
 
 
 def explaining(constructor: Callable[..., None]) -> Callable[..., None]:

@@ -13,12 +13,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core import functions as F
+from nn_core import solvers
 from nn_core.core.module import Module
 from nn_core.data.iterators import data_iterator_simple
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError, SignatureError
 from nn_core.graph.node import Storage
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
+from nn_core.messages.refusal import described
+from nn_core.messages.synonyms import suggestion
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.random import seed as set_seed
 from nn_core.runtime.holders import where_parameters_are
@@ -42,6 +45,19 @@ Network: TypeAlias = Callable[..., Variable]
 _SEED: Final = 313
 #: Parameters that `fit` has trained, and how often they had been written by then.
 _TRAINED: Final[weakref.WeakKeyDictionary[Variable, int]] = weakref.WeakKeyDictionary()
+#: Arguments of `Updater` that `fit` passes on.
+_SETTINGS: Final = frozenset(
+    {"accumulate", "clip_norm", "error_if_nonfinite", "weight_decay", "hooks", "loss_scale", "comm", "shards"}
+)
+#: What to write for arguments of other frameworks.
+_HINTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("lr", "learning_rate"), "solver=S.Adam(0.001) has the rate"),
+    "optimizer": "solver=S.Adam(0.001)",
+    "callbacks": "extensions=[...], of nn_core.training.extensions",
+    "patience": "extensions=[early_stop(...)] ends training when a value gets no better",
+    "validation_data": "validation=(x, t)",
+    "verbose": "progress=False shows no bar",
+}
 _TASKS: Final = ("classification", "regression")
 
 
@@ -99,7 +115,7 @@ def fit(
     *,
     epochs: int = 10,
     batch_size: int = 64,
-    solver: Solver | None = None,
+    solver: Solver | str | None = None,
     seed: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -122,7 +138,7 @@ def fit(
         task: "classification" or "regression".
         epochs: How often each sample is taken.
         batch_size: Samples of a step.
-        solver: Default: Adam.
+        solver: A solver, or the name of one with the numbers that it has by itself, such as "adam". Default: Adam.
         seed: Seed of the orders of samples, of initial weights and of random functions, by ``nn_core.seed``; weights that
             are there already stay as they are. None: 313 for the orders, and random numbers go on.
         out: Folder for the log and for checkpoints; None: neither.
@@ -146,7 +162,9 @@ def fit(
         >>> result.evaluate((x, t))["accuracy"] > 0.95
         True
     """
-    x_train, t_train = _checked("fit", task, train)
+    _require_settings(settings)
+    x_train, t_train = _checked("fit", task, train, "train")
+    held_out = None if validation is None else _held_out(task, validation, x_train)
     batch_size = min(batch_size, len(x_train))
     x, t = Variable((batch_size, *x_train.shape[1:])), Variable((batch_size, *t_train.shape[1:]))
     order = _order(seed)
@@ -155,7 +173,7 @@ def fit(
     trained = _to_train(parameters, loss)
     if not (resume or go_on):
         _require_new(trained)
-    solver = solver or Adam()
+    solver = _solver(solver)
     solver.set_parameters(trained)
     log = Log()
     until = functools.reduce(operator.or_, _triggers(extensions), every(epochs, "epoch"))
@@ -167,8 +185,8 @@ def fit(
         updater = Updater(data, [x, t], loss, solver, model=parameters, **settings)
         trainer = Trainer(updater, until, folder, [log])
         trainer.extend(*[one for one in extensions if not isinstance(one, Trigger)])
-        if validation is not None:
-            trainer.extend(_evaluator(network, task, validation, (Variable(x.shape), Variable(t.shape))))
+        if held_out is not None:
+            trainer.extend(_evaluator(network, task, held_out, (Variable(x.shape), Variable(t.shape))))
         if progress:
             trainer.extend(Progress())
         if out is not None:
@@ -181,7 +199,40 @@ def fit(
 def _evaluator(network: Network, task: str, validation: Arrays, inputs: tuple[Variable, Variable]) -> Evaluator:
     x, t = inputs
     outputs = _outputs(task, _called(network, x, test=True), t)
-    return Evaluator(_checked("fit", task, validation), [x, t], outputs, batch_size=x.shape[0])
+    return Evaluator(validation, [x, t], outputs, batch_size=x.shape[0])
+
+
+def _require_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse what neither `fit` nor `Updater` takes."""
+    for name in settings:
+        if name not in _SETTINGS:
+            known = [*inspect.signature(fit).parameters, *_SETTINGS]
+            hint = _HINTS.get(name)
+            help_text = suggestion(name, known) if hint is None else f"\n  hint: {hint}"
+            raise SignatureError(f"fit: got an unexpected keyword argument {name!r}{help_text}")
+
+
+def _solver(given: Solver | str | None) -> Solver:
+    """The solver that was given, or that has the name which was given."""
+    if given is None:
+        return Adam()
+    if isinstance(given, Solver):
+        return given
+    found = {name.lower(): name for name in solvers.__all__}
+    if not isinstance(given, str) or given.lower() not in found:
+        names = ", ".join(sorted(found))
+        raise ArgumentError(f"fit: solver must be a solver, or the name of one ({names}), got {described(given)}")
+    made: Solver = getattr(solvers, found[given.lower()])()
+    return made
+
+
+def _held_out(task: str, validation: Arrays, x_train: np.ndarray[Any, Any]) -> Arrays:
+    x, t = _checked("fit", task, validation, "validation")
+    if x.shape[1:] != x_train.shape[1:]:
+        raise ShapeError(
+            f"fit: samples of validation must have the shape of those of train, {x_train.shape[1:]}, got {x.shape[1:]}"
+        )
+    return x, t
 
 
 def _order(seed: int | None) -> np.random.RandomState:
@@ -256,9 +307,11 @@ def _outputs(task: str, y: Variable, t: Variable) -> dict[str, Output]:
     return {**outputs, "error": RegressionErrors(y, t)}
 
 
-def _checked(function: str, task: str, data: Arrays) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _checked(function: str, task: str, data: Arrays, name: str = "data") -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     if task not in _TASKS:
         raise ArgumentError(f"{function}: task must be one of {', '.join(_TASKS)}, got {task!r}")
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        raise ArgumentError(f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}")
     x, t = (np.asarray(array) for array in data)
     if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
         raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}")

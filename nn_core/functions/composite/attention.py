@@ -16,6 +16,7 @@ from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transp
 from nn_core.graph.derive import follows_shapes
 from nn_core.graph.imperative import one_kind
 from nn_core.graph.modes import AUTO_FORWARD
+from nn_core.messages.refusal import require_axes
 from nn_core.messages.whole import takes_whole_numbers
 
 __all__ = ["multi_head_attention"]
@@ -90,6 +91,9 @@ def multi_head_attention(
         >>> y.shape, weights.shape
         ((5, 2, 8), (4, 5, 5))
     """
+    require_axes("multi_head_attention", ("length", "batch", "features"), query=query, key=key, value=value)
+    projections = {"q_weight": q_weight, "k_weight": k_weight, "v_weight": v_weight, "out_weight": out_weight}
+    require_axes("multi_head_attention", ("inputs", "outputs"), **projections)
     n_target, n_batch, _ = query.shape
     n_source = key.shape[0]
     embed, embed_v = q_weight.shape[1], v_weight.shape[1]
