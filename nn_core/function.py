@@ -26,6 +26,7 @@ from nn_core.graph.single import (
     all_inputs,
     arrays_of,
     compute,
+    compute_noted,
     draw,
     flags_of,
     gradient_reads,
@@ -312,7 +313,7 @@ class Function:
             node.python.forward_impl(list(inputs), list(outputs))
             return
         key = draw(node) if node.spec.has("seeded") else None
-        compute(call, node.context, arrays_of(placed), self._arrays_by_place("forward", call, outputs), key)
+        compute_noted(node, call, arrays_of(placed), self._arrays_by_place("forward", call, outputs), key)
 
     def setup_recompute(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
         """Do what ``recompute`` needs before the forward pass: nothing, since random functions note what they drew."""

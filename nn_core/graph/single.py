@@ -19,6 +19,7 @@ from nn_core.graph.modes import auto_forward
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.run import run, same_dtypes_of
 from nn_core.graph.seeds import FUNCTION_SEED
+from nn_core.graph.uncomputed import is_uncomputed
 from nn_core.rules.registry import GradientCall, GradientRule
 from nn_core.spec.model import FunctionSpec
 from nn_core.variable import Variable
@@ -27,6 +28,8 @@ from nn_core.variable import Variable
 MASKED: WeakKeyDictionary[Node, tuple[tuple[Any, ...], list[bool]]] = WeakKeyDictionary()
 #: By seeded function: the numbers that the graph had drawn when `Function.forward` drew last, and the key that it drew.
 _DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary()
+#: By function that rewrites inputs: the first result of the last `Function.forward` on other variables, and the hidden ones.
+_AUX: WeakKeyDictionary[Node, tuple[NdArray, list[NdArray]]] = WeakKeyDictionary()
 
 _STATISTICS: Final = ("batch_mean", "batch_variance")
 #: Results beyond the visible ones that a caller of `Function.forward` may ask for, by giving variables for them.
@@ -105,6 +108,28 @@ def active_ones(node: Node, placed: Sequence[Any]) -> list[Any]:
     return [value for value, active in zip(placed, masked[1], strict=True) if active]
 
 
+def compute_noted(
+    node: Node, call: ResolvedCall, arrays: list[NdArray | None], results: Mapping[int, NdArray], key: Any
+) -> None:
+    """Run the kernel of a function, and keep the auxiliary results that its gradient cannot compute again.
+
+    Those are the results of a function that rewrites its inputs, as a counter of steps: they stay with the graph where it is
+    computed into the graph's own variables, and are noted elsewhere.
+    """
+    if not node.spec.updates or call.n_visible == len(call.output_shapes) or 0 not in results:
+        compute(call, node.context, arrays, results, key)
+    elif _is_own(node, results):
+        places = range(call.n_visible, len(call.output_shapes))
+        compute(call, node.context, arrays, {**{place: node.storages[place].data for place in places}, **results}, key)
+    else:
+        _AUX[node] = results[0], compute(call, node.context, arrays, results, key)[call.n_visible :]
+
+
+def _is_own(node: Node, results: Mapping[int, NdArray]) -> bool:
+    """Tell whether the first result goes into the memory of the graph that the function belongs to."""
+    return len(node.storages) > 0 and results[0].synced is node.storages[0].data.synced
+
+
 def compute(
     call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Mapping[int, NdArray], key: Any
 ) -> list[NdArray]:
@@ -172,7 +197,7 @@ def propagate(
 ) -> None:
     """Add to the gradients of `placed`, one after the other, what follows from those of `outputs`, which are by place."""
     storages = _visible_storages(call, outputs)
-    storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed))]
+    storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed), outputs)]
     leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
         return
@@ -238,13 +263,22 @@ def _connect_gradients(
     return repeated
 
 
-def _aux_outputs(node: Node, call: ResolvedCall, arrays: list[NdArray | None]) -> list[NdArray]:
-    """The auxiliary results that the gradient reads, computed again."""
+def _aux_outputs(
+    node: Node, call: ResolvedCall, arrays: list[NdArray | None], outputs: Mapping[int, Variable]
+) -> list[NdArray]:
+    """The auxiliary results that the gradient reads: those of the run that has rewritten inputs, else computed again."""
     n_visible, entries = call.n_visible, node.spec.outputs
     if len(call.output_shapes) == n_visible:
         return []
     if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
         return [NdArray.of_shape(shape) for shape in call.output_shapes[n_visible:]]
+    if node.spec.updates and 0 in outputs:
+        result = outputs[0].data
+        noted, kept = _AUX.get(node, (None, []))
+        if noted is not None and noted.synced is result.synced:
+            return kept
+        if _is_own(node, {0: result}) and not is_uncomputed(result.synced):
+            return [storage.data for storage in node.storages[n_visible:]]
     arrays = without_updates(node.spec, list(arrays))
     return compute(call, node.context, arrays, {}, last_key(node, "backward"))[n_visible:]
 
