@@ -189,7 +189,7 @@ def _explanation(spec: FunctionSpec, context: Context, function: FunctionInGraph
 
 
 def _implementation(candidate: Candidate, context: Context, function: FunctionInGraph | None) -> str:
-    """What a candidate that takes the call computes it with, as far as its backend says; nothing is computed."""
+    """Return the name of what a candidate computes the call with, as far as its backend says; nothing is computed."""
     if candidate.kernel is None or function is None:
         return ""
     call = _call(function, dtypes_of(candidate.backend, candidate.dtype), context.device_id)

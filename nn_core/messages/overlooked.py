@@ -1,4 +1,4 @@
-"""What is refused, unless a program that was written for NNabla runs unchanged: then it has no effect, as in NNabla."""
+"""Mistakes that have no effect in NNabla: refused, unless a program that was written for it runs unchanged."""
 
 from typing import Final
 

@@ -49,7 +49,7 @@ _TRAINED: Final[weakref.WeakKeyDictionary[Variable, int]] = weakref.WeakKeyDicti
 _SETTINGS: Final = frozenset(
     {"accumulate", "clip_norm", "error_if_nonfinite", "weight_decay", "hooks", "loss_scale", "comm", "shards"}
 )
-#: What to write for arguments of other frameworks.
+#: Hints for arguments of other frameworks.
 _HINTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lr", "learning_rate"), "solver=S.Adam(0.001) has the rate"),
     "optimizer": "solver=S.Adam(0.001)",

@@ -50,7 +50,7 @@ class Copy:
         self.n_lines += 1
 
     def output(self, program, *, generated=False):
-        """What a program prints that uses the copy, after ``make gen`` where that is part of the row."""
+        """Return what a program that uses the copy prints, after ``make gen`` where that is part of the row."""
         if generated:
             self._run("-m", "nn_core.spec")
         return self._run("-c", IMPORTS + textwrap.dedent(program))

@@ -27,7 +27,7 @@ from nn_core.testing.cases import context_of
 from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_core.variable import forward_all
 
-#: What takes the place of a number, by the kind of the array. 1e10 and 2**33 are counts that fit no memory.
+#: Values that take the place of a number, by the kind of the array. 1e10 and 2**33 are counts that fit no memory.
 FLOATS: Final = (np.nan, np.inf, -np.inf, 1e30, -1e30, 1e10, -1e10, -1.0, 0.0)
 INTEGERS: Final = (-1, 2**33, -(2**33), 2**62, -(2**62), 2**31 - 1)
 SETTINGS: Final = (-1, 2**40, 2**62, -(2**62))
