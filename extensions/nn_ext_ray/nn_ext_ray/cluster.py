@@ -103,7 +103,7 @@ class Cluster:
             logger.info("train: %d workers", count)
             return group
         needs = ", ".join(f"{amount:g} {name}" for name, amount in self._needs.items())
-        available: Mapping[str, float] = ray.available_resources()  # type: ignore[no-untyped-call] # Ray's
+        available: Mapping[str, float] = ray.available_resources()
         free = ", ".join(f"{amount:g} {name}" for name, amount in available.items() if name in self._needs)
         raise CommunicationError(
             f"train: the cluster must have room for {counts[-1]} workers with {needs} each within {self._wait_s:g} s, "
