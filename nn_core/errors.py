@@ -5,7 +5,7 @@ where a likely cause is known.
 """
 
 import re
-from errno import ENOENT
+from errno import ENOENT, ENOSPC
 from typing import Any, Final
 
 #: Characters that a terminal acts on or that change the order of others; line ends and tabs are kept.
@@ -96,6 +96,19 @@ class MissingFileError(NNCoreError, FileNotFoundError):
     def __init__(self, text: str, filename: str) -> None:
         super().__init__(text)
         self.errno, self.filename = ENOENT, filename
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.filename)
+
+
+class DiskFullError(NNCoreError, OSError):
+    """There is no room for a file; what was there before is unchanged."""
+
+    __str__ = Exception.__str__  # OSError shows a number and the file beside the text
+
+    def __init__(self, text: str, filename: str) -> None:
+        super().__init__(text)
+        self.errno, self.filename = ENOSPC, filename
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.filename)

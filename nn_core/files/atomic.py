@@ -1,8 +1,10 @@
 """Files that are replaced as a whole, and the removal of what killed processes left of them."""
 
+import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
+from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, MissingFileError
 from nn_core.files.entries import PathOrFile
 
 fcntl: Any
@@ -22,6 +24,8 @@ except ImportError:  # Windows, where files that are open cannot be removed
 _PARTIAL: Final = re.compile(r"\..+\.[0-9a-f]{8}\.partial")
 #: Characters of the name of the target in that of its partial file: with four bytes each, it still has at most 255.
 _SHOWN_CHARACTERS: Final = 50
+#: What the system says of a full disk, and of a quota that is used up.
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _DEFAULT_MODE: Final = 0o666
 _PRIVATE_MODE: Final = 0o600
 
@@ -38,6 +42,7 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
     Raises:
         ArgumentError: when `target` is something else than a file, such as a folder or a device.
         MissingFileError: when the folder of `target` does not exist.
+        DiskFullError: when there is no room, or a quota is used up; `target` is as it was.
         OSError: when the file cannot be written for another reason; `target` is as it was.
 
     Example:
@@ -61,10 +66,30 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
                 unfinished.replace(path)
         if fcntl is None:
             unfinished.replace(path)
+    except OSError as error:
+        n_written = _size(unfinished)
+        unfinished.unlink(missing_ok=True)
+        if error.errno in _FULL:
+            raise _disk_full(path, n_written) from error
+        raise
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _disk_full(target: Path, n_written: int) -> DiskFullError:
+    """The error about a file for which there was no room, once its unfinished part is removed."""
+    free = shutil.disk_usage(target.parent).free
+    return DiskFullError(
+        f"{target}: there must be room for the whole file, got none after {n_written:,} bytes\n"
+        f"  hint: {free:,} bytes are free in {target.parent}, or less by a quota; nothing was changed",
+        os.fspath(target),
+    )
 
 
 def _opened(unfinished: Path, target: Path) -> IO[bytes]:

@@ -1,7 +1,10 @@
 """Files of named arrays: round trips, order, atomic writing, damaged and foreign files."""
 
+import errno
 import io
 import json
+import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,9 +16,11 @@ import h5py
 import numpy as np
 import pytest
 
+import nn_core as nn
 from nn_core.dispatch.plugins import Plugins
-from nn_core.errors import ArgumentError, DTypeError, FileFormatError
+from nn_core.errors import ArgumentError, DiskFullError, DTypeError, FileFormatError
 from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, hdf5, read_entries, trial, write_entries
+from nn_core.parameter import set_parameter
 from nn_core.runtime.children import python_command
 from nn_core.settings import Settings
 
@@ -534,3 +539,19 @@ def test_an_extension_of_no_format_says_what_to_install(monkeypatch, extension, 
     monkeypatch.setattr("nn_core.files.formats.PLUGINS", Plugins(dict))
     with pytest.raises(ArgumentError, match=rf"must be one of \.h5, \.npz, \.safetensors.*, got '{extension}'\n  {hint}"):
         extension_of("load_parameters", f"weights{extension}", None)
+
+
+@pytest.mark.parametrize("extension", [".h5", ".npz", ".safetensors"])
+def test_a_full_disk_is_named_and_leaves_the_old_file(extension, tmp_path, monkeypatch):
+    path = tmp_path / f"net{extension}"
+    with nn.parameter_scope("full", {}):
+        set_parameter("w", nn.Variable.from_numpy_array(np.ones((3, 4))))
+        nn.save_parameters(path)
+        before = path.read_bytes()
+        monkeypatch.setattr(os, "fsync", lambda number: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left")))
+        with pytest.raises(DiskFullError, match=r"must be room for the whole file, got none after [1-9].* bytes") as caught:
+            nn.save_parameters(path)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == before
+    assert pickle.loads(pickle.dumps(caught.value)).filename == str(path)
