@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from nn_core.errors import SpecError
 from nn_core.spec.load import load, loads
 from nn_core.spec.model import REQUIRED
+from nn_core.spec.places import parse_yaml
 
 ENTRY = """\
 - name: Scale
@@ -207,7 +209,7 @@ def test_a_damaged_specification_is_read_or_refused_and_nothing_else():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" * 100_000, "acme.yaml:1: the file must be nested at most 32 deep"),
+        ("[" * 20_000, "acme.yaml:1: the file must be nested at most 32 deep"),
         (_ALIASES, "must have at most 500000 values, got more with its aliases"),
         ("x" * 4_000_001, "acme.yaml:1: the file must have at most 4000000 characters, got 4000001"),
     ],
@@ -226,4 +228,53 @@ def test_a_specification_that_would_take_for_ever_is_refused_at_once(text, messa
             loads(text, "acme.yaml")
     finally:
         sys.setprofile(before)
-    assert n_calls < 100_000
+    assert n_calls < 20_000
+
+
+FORMS = """
+- {a: [1, -2, 0x1F, 0o7, 1_000, 1.5, -.inf, .5, true, No, null, ~, '', "a\tb", 'it''s'], b: {}, c: 1e-5}
+- &shared
+  text: >-
+    folded
+    lines
+  other: |
+    kept
+    lines
+  n: !!str 5
+- [*shared, *shared, []]
+-
+- "quoted key": not a list
+"""
+
+
+class UsualReader(yaml.SafeLoader):
+    """The safe loader, which reads 1e-5 as a number."""
+
+
+UsualReader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789"))
+
+
+def test_text_gives_what_the_usual_reader_gives() -> None:
+    specification = (Path(__file__).parents[3] / "function_spec.yaml").read_text(encoding="utf-8")
+    for text in (specification[:20_000], FORMS, ""):
+        whole = text[: text.rindex("\n- name")] if len(text) == 20_000 else text
+        assert parse_yaml(whole, "f") == yaml.load(whole, UsualReader)  # a subclass of the safe loader
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- a\n--- \n- b", "f:2: the file must be YAML, got: expected a single document in the stream"),
+        ("- *a", "f:1: the file must be YAML, got: found undefined alias 'a'"),
+        ("- &a [*a]", "f:1: the file must be YAML, got: found undefined alias 'a'"),
+        ("- 1\n- <<: {a: 1}", "f:2: the file must be YAML, got: the tag 'tag:yaml.org,2002:merge'"),
+        ("- 2026-01-01", "f:1: the file must be YAML, got: the tag 'tag:yaml.org,2002:timestamp'"),
+        ("- !!int x", "f:1: the file must hold plain values, got: "),
+        ("- {1: 2}", "f:1: keys must be strings, got 1"),
+        ("- {[1]: 2}", r"f:1: keys must be strings, got \[1\]"),
+        ("- a: 1\n  a: 2", "f:2: keys must be unique, got a second 'a'"),
+    ],
+)
+def test_text_that_is_no_plain_yaml_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse_yaml(text, "f")
