@@ -28,18 +28,22 @@ from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
 from nn_core.training.entry import Extension
-from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress
+from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, Schedule
 from nn_core.training.extensions.evaluator import Output
 from nn_core.training.metrics import Accuracy, Confusion, RegressionErrors
 from nn_core.training.trainer import Trainer
-from nn_core.training.triggers import Trigger, every
+from nn_core.training.triggers import Trigger, early_stop, every
 from nn_core.training.updater import Updater
+from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
 from nn_core.variable import Variable
 
 #: Inputs and targets, with an axis of samples in front of both.
 Arrays: TypeAlias = tuple[Any, Any]
 #: ``network(x)`` or ``network(x, test=False)`` gives scores of classes or predictions.
 Network: TypeAlias = Callable[..., Variable]
+
+#: ``loss(y, t)`` of predictions and targets.
+Loss: TypeAlias = Callable[[Variable, Variable], Variable]
 
 #: Seed of the orders of samples where none is given.
 _SEED: Final = 313
@@ -54,11 +58,74 @@ _HINTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lr", "learning_rate"), "solver=S.Adam(0.001) has the rate"),
     "optimizer": "solver=S.Adam(0.001)",
     "callbacks": "extensions=[...], of nn_core.training.extensions",
-    "patience": "extensions=[early_stop(...)] ends training when a value gets no better",
+    "scheduler": "schedule=CosineScheduler(0.1, max_iter=1000)",
+    "early_stopping": "patience=5, or extensions=[early_stop(...)]",
     "validation_data": "validation=(x, t)",
     "verbose": "progress=False shows no bar",
 }
 _TASKS: Final = ("classification", "regression")
+
+
+class Objective:
+    """The loss of a task, and what is reported beside it.
+
+    Args:
+        task: "classification" or "regression".
+        loss: ``loss(y, t)`` in place of that of the task; values of several elements are averaged.
+        class_weight: A weight for each class, in their order.
+    """
+
+    def __init__(self, task: str, loss: Loss | None, class_weight: Sequence[float] | None) -> None:
+        if task not in _TASKS:
+            raise ArgumentError(f"fit: task must be one of {', '.join(_TASKS)}, got {task!r}")
+        if loss is not None and not callable(loss):
+            raise ArgumentError(f"fit: loss must be a function of predictions and targets, got {described(loss)}")
+        if class_weight is not None and (task != "classification" or loss is not None):
+            raise ArgumentError("fit: class_weight must go with the loss of classification, got another loss or task")
+        self.task = task
+        self._loss = loss
+        self._weights = None if class_weight is None else _class_weights(class_weight)
+
+    def loss(self, y: Variable, t: Variable) -> Variable:
+        """Return the loss of predictions, of one element."""
+        if self._loss is not None:
+            return F.mean(self._loss(y, t))
+        if self.task == "regression":
+            if y.shape != t.shape:
+                raise ShapeError(f"fit: predictions must have the shape of the targets, got {y.shape} and {t.shape}")
+            return F.mean(F.squared_error(y, t))
+        entropy = F.softmax_cross_entropy(y, t)
+        if self._weights is None:
+            return F.mean(entropy)
+        if len(self._weights) != y.shape[1]:
+            raise ArgumentError(f"fit: class_weight must have one for each of {y.shape[1]} classes, got {len(self._weights)}")
+        weights = F.embed(t, Variable.from_numpy_array(self._weights))
+        return F.sum(weights * entropy) / F.sum(weights)
+
+    def outputs(self, y: Variable, t: Variable) -> dict[str, Output]:
+        """Return the loss and the metrics of predictions."""
+        outputs: dict[str, Output] = {"loss": self.loss(y, t)}
+        if self.task == "classification":
+            return {**outputs, "accuracy": Accuracy(y, t), "mean": Confusion(y, t)}
+        return {**outputs, "error": RegressionErrors(y, t)}
+
+    def data(self, function: str, name: str, data: Arrays) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return inputs and targets as arrays; labels get the axis that losses want."""
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
+            raise ArgumentError(f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}")
+        x, t = (np.asarray(array) for array in data)
+        if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
+            raise ArgumentError(
+                f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}"
+            )
+        return x, t.reshape(len(t), 1) if self.task == "classification" and t.ndim == 1 else t
+
+
+def _class_weights(given: Sequence[float]) -> np.ndarray[Any, Any]:
+    weights = np.asarray(given, np.float32)
+    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
+        raise ArgumentError(f"fit: class_weight must be numbers of at least 0, one above it, got {described(given)}")
+    return weights
 
 
 class Fit:
@@ -79,24 +146,29 @@ class Fit:
     """
 
     def __init__(
-        self, network: Network, task: str, x: Variable, history: list[dict[str, Any]], parameters: Mapping[str, Variable]
+        self,
+        network: Network,
+        objective: Objective,
+        x: Variable,
+        history: list[dict[str, Any]],
+        parameters: Mapping[str, Variable],
     ) -> None:
         self.history = history
         self.parameters = dict(parameters)
-        self._task = task
+        self._objective = objective
         self._x = x
         self._y = _called(network, x, test=True)
 
     def evaluate(self, data: Arrays, batch_size: int = 256) -> dict[str, float]:
         """Loss and metrics on other data."""
-        x, t = _checked("evaluate", self._task, data)
+        x, t = self._objective.data("evaluate", "data", data)
         target = Variable((self._x.shape[0], *t.shape[1:]))
-        return Evaluator((x, t), [self._x, target], _outputs(self._task, self._y, target), batch_size=batch_size).evaluate()
+        return Evaluator((x, t), [self._x, target], self._objective.outputs(self._y, target), batch_size=batch_size).evaluate()
 
     def predict(self, x: Any, batch_size: int = 256) -> np.ndarray[Any, Any]:
         """Probabilities of classes, or predictions; an axis of samples in front."""
         x = np.asarray(x)
-        y = F.softmax(self._y) if self._task == "classification" else self._y
+        y = F.softmax(self._y) if self._objective.task == "classification" else self._y
         results = []
         for start in range(0, len(x), batch_size):
             batch = x[start : start + batch_size]
@@ -116,6 +188,10 @@ def fit(
     epochs: int = 10,
     batch_size: int = 64,
     solver: Solver | str | None = None,
+    schedule: BaseLearningRateScheduler | Callable[[int], float] | None = None,
+    patience: int | None = None,
+    loss: Loss | None = None,
+    class_weight: Sequence[float] | None = None,
     seed: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -139,6 +215,11 @@ def fit(
         epochs: How often each sample is taken.
         batch_size: Samples of a step.
         solver: A solver, or the name of one with the numbers that it has by itself, such as "adam". Default: Adam.
+        schedule: A scheduler of the learning rate, or a function of the iteration.
+        patience: End when the loss of the validation data, or that of the training data where there are none, has not become
+            smaller for so many epochs; the weights are those of the last epoch. None: take all epochs.
+        loss: ``loss(y, t)`` of predictions and targets in place of that of the task; several elements are averaged.
+        class_weight: A weight for each class, in their order: the loss is the weighted mean over the samples.
         seed: Seed of the orders of samples, of initial weights and of random functions, by ``nn_core.seed``; weights that
             are there already stay as they are. None: 313 for the orders, and random numbers go on.
         out: Folder for the log and for checkpoints; None: neither.
@@ -163,42 +244,44 @@ def fit(
         True
     """
     _require_settings(settings)
-    x_train, t_train = _checked("fit", task, train, "train")
-    held_out = None if validation is None else _held_out(task, validation, x_train)
+    objective = Objective(task, loss, class_weight)
+    x_train, t_train = objective.data("fit", "train", train)
+    held_out = None if validation is None else _held_out(objective, validation, x_train)
     batch_size = min(batch_size, len(x_train))
     x, t = Variable((batch_size, *x_train.shape[1:])), Variable((batch_size, *t_train.shape[1:]))
     order = _order(seed)
-    loss = _loss(task, _called(network, x, test=False), t)
+    mean_loss = objective.loss(_called(network, x, test=False), t)
     parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
-    trained = _to_train(parameters, loss)
+    trained = _to_train(parameters, mean_loss)
     if not (resume or go_on):
         _require_new(trained)
     solver = _solver(solver)
     solver.set_parameters(trained)
     log = Log()
-    until = functools.reduce(operator.or_, _triggers(extensions), every(epochs, "epoch"))
+    ends = [*_triggers(extensions), *_early_stop(patience, has_validation=held_out is not None)]
+    until = functools.reduce(operator.or_, ends, every(epochs, "epoch"))
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
         data = stack.enter_context(
             data_iterator_simple(lambda index: (x_train[index], t_train[index]), len(x_train), batch_size, True, order)
         )
-        updater = Updater(data, [x, t], loss, solver, model=parameters, **settings)
+        updater = Updater(data, [x, t], mean_loss, solver, model=parameters, **settings)
         trainer = Trainer(updater, until, folder, [log])
-        trainer.extend(*[one for one in extensions if not isinstance(one, Trigger)])
+        trainer.extend(*_own(extensions), *([] if schedule is None else [Schedule(schedule)]))
         if held_out is not None:
-            trainer.extend(_evaluator(network, task, held_out, (Variable(x.shape), Variable(t.shape))))
+            trainer.extend(_evaluator(network, objective, held_out, (Variable(x.shape), Variable(t.shape))))
         if progress:
             trainer.extend(Progress())
         if out is not None:
             trainer.extend(Checkpoint())
         trainer.run(resume=resume, overwrite=overwrite)
     _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
-    return Fit(network, task, Variable(x.shape), log.entries, parameters)
+    return Fit(network, objective, Variable(x.shape), log.entries, parameters)
 
 
-def _evaluator(network: Network, task: str, validation: Arrays, inputs: tuple[Variable, Variable]) -> Evaluator:
+def _evaluator(network: Network, objective: Objective, validation: Arrays, inputs: tuple[Variable, Variable]) -> Evaluator:
     x, t = inputs
-    outputs = _outputs(task, _called(network, x, test=True), t)
+    outputs = objective.outputs(_called(network, x, test=True), t)
     return Evaluator(validation, [x, t], outputs, batch_size=x.shape[0])
 
 
@@ -226,8 +309,16 @@ def _solver(given: Solver | str | None) -> Solver:
     return made
 
 
-def _held_out(task: str, validation: Arrays, x_train: np.ndarray[Any, Any]) -> Arrays:
-    x, t = _checked("fit", task, validation, "validation")
+def _own(extensions: Sequence[Extension | Trigger]) -> list[Extension]:
+    return [one for one in extensions if not isinstance(one, Trigger)]
+
+
+def _early_stop(patience: int | None, *, has_validation: bool) -> list[Trigger]:
+    return [] if patience is None else [early_stop("validation/loss" if has_validation else "loss", patience, "min")]
+
+
+def _held_out(objective: Objective, validation: Arrays, x_train: np.ndarray[Any, Any]) -> Arrays:
+    x, t = objective.data("fit", "validation", validation)
     if x.shape[1:] != x_train.shape[1:]:
         raise ShapeError(
             f"fit: samples of validation must have the shape of those of train, {x_train.shape[1:]}, got {x.shape[1:]}"
@@ -290,29 +381,3 @@ def _called(network: Network, x: Variable, test: bool) -> Variable:
             module.__dict__["_training"] = mode
             if mode is None:
                 del module.__dict__["_training"]
-
-
-def _loss(task: str, y: Variable, t: Variable) -> Variable:
-    if task == "classification":
-        return F.mean(F.softmax_cross_entropy(y, t))
-    if y.shape != t.shape:
-        raise ShapeError(f"fit: predictions must have the shape of the targets, got {y.shape} and {t.shape}")
-    return F.mean(F.squared_error(y, t))
-
-
-def _outputs(task: str, y: Variable, t: Variable) -> dict[str, Output]:
-    outputs: dict[str, Output] = {"loss": _loss(task, y, t)}
-    if task == "classification":
-        return {**outputs, "accuracy": Accuracy(y, t), "mean": Confusion(y, t)}
-    return {**outputs, "error": RegressionErrors(y, t)}
-
-
-def _checked(function: str, task: str, data: Arrays, name: str = "data") -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    if task not in _TASKS:
-        raise ArgumentError(f"{function}: task must be one of {', '.join(_TASKS)}, got {task!r}")
-    if not isinstance(data, (tuple, list)) or len(data) != 2:
-        raise ArgumentError(f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}")
-    x, t = (np.asarray(array) for array in data)
-    if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
-        raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}")
-    return x, t.reshape(len(t), 1) if task == "classification" and t.ndim == 1 else t

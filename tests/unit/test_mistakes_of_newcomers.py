@@ -41,7 +41,11 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
         SignatureError,
         "^fit: .*'optimizer'\n  hint: solver=",
     ),
-    "fit(patience=)": (lambda: fit(network, (X, T), patience=3), SignatureError, "^fit: .*'patience'\n  hint: .*early_stop"),
+    "fit(early_stopping=)": (
+        lambda: fit(network, (X, T), early_stopping=3),
+        SignatureError,
+        "^fit: .*'early_stopping'\n  hint: patience=",
+    ),
     "fit(epoch=)": (lambda: fit(network, (X, T), epoch=3), SignatureError, "^fit: .*'epoch'; did you mean 'epochs'"),
     "fit without targets": (lambda: fit(network, X), ArgumentError, r"^fit: train must be a pair .*shape \(6, 5\)"),
     "fit with an unknown solver": (lambda: fit(network, (X, T), solver="adm"), ArgumentError, "^fit: solver must be .*'adm'"),

@@ -119,3 +119,67 @@ def test_moving_averages(tmp_path, make_updater):
         MovingAverage({}, 2)
     with pytest.raises(ArgumentError, match="MovingAverage: the state must be of affine/W, affine/b, got x"):
         other.set_state({"updates": 1, "averages": {"x": np.zeros(1)}})
+
+
+def test_patience_ends_training():
+    x, t = np.eye(4, dtype=np.float32), np.arange(4)
+    result = fit(lambda x: PF.affine(x, 4), (x, t), (x, t), epochs=50, solver=S.Sgd(0.0), patience=3, progress=False)
+    assert len(result.history) == 4
+    nn.clear_parameters()
+    result = fit(lambda x: PF.affine(x, 4), (x, t), epochs=50, solver=S.Sgd(0.0), patience=2, progress=False)
+    assert len(result.history) == 3
+
+
+def test_the_learning_rate_follows_a_schedule():
+    x, t = np.eye(4, dtype=np.float32), np.arange(4)
+    solver = S.Sgd(1.0)
+    fit(lambda x: PF.affine(x, 4), (x, t), epochs=5, solver=solver, schedule=lambda i: 0.1 / (1 + i), progress=False)
+    assert solver.learning_rate() == pytest.approx(0.1 / 6)
+
+
+def test_a_loss_of_the_program():
+    x = np.linspace(-1, 1, 32, dtype=np.float32)[:, None]
+    t = np.where(x > 0.9, 50, 3 * x).astype(np.float32)  # outliers, which an absolute error forgives
+    result = fit(
+        lambda x: PF.affine(x, 1),
+        (x, t),
+        task="regression",
+        epochs=300,
+        solver=S.Adam(0.05),
+        loss=F.absolute_error,
+        progress=False,
+    )
+    assert result.predict(np.float32([[0.5]]))[0, 0] == pytest.approx(1.5, abs=0.2)
+    assert result.evaluate((x, t))["loss"] == pytest.approx(np.abs(result.predict(x) - t).mean(), rel=1e-4)
+
+
+def test_class_weights_are_those_of_a_weighted_mean():
+    rng = np.random.default_rng(3)
+    x, t = rng.standard_normal((40, 3)).astype(np.float32), (np.arange(40) % 8 == 0).astype(int)
+    result = fit(
+        lambda x: PF.affine(x, 2), (x, t), epochs=2, batch_size=40, class_weight=[1, 7], solver=S.Sgd(0.1), progress=False
+    )
+    p = result.predict(x)[np.arange(40), t]
+    w = np.where(t == 1, 7, 1)
+    assert result.evaluate((x, t), batch_size=40)["loss"] == pytest.approx(-(w * np.log(p)).sum() / w.sum(), rel=1e-4)
+    nn.clear_parameters()
+    plain = fit(lambda x: PF.affine(x, 2), (x, t), epochs=60, solver=S.Adam(0.1), progress=False)
+    nn.clear_parameters()
+    weighted = fit(lambda x: PF.affine(x, 2), (x, t), epochs=60, class_weight=[1, 7], solver=S.Adam(0.1), progress=False)
+    assert weighted.predict(x)[:, 1].mean() > plain.predict(x)[:, 1].mean() + 0.2
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"class_weight": [1, 2, 3]}, "class_weight must have one for each of 2 classes, got 3"),
+        ({"class_weight": [-1, 2]}, "class_weight must be numbers of at least 0"),
+        ({"class_weight": [1, 2], "task": "regression"}, "class_weight must go with the loss of classification"),
+        ({"loss": "mse"}, "loss must be a function"),
+        ({"patience": 0}, "patience must be"),
+        ({"schedule": "cosine"}, "scheduler must be"),
+    ],
+)
+def test_settings_that_cannot_be(settings, text):
+    with pytest.raises(ArgumentError, match=text):
+        fit(lambda x: PF.affine(x, 2), (np.ones((4, 3)), np.zeros((4, 1), int)), progress=False, **settings)
