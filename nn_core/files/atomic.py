@@ -24,7 +24,7 @@ except ImportError:  # Windows, where files that are open cannot be removed
 _PARTIAL: Final = re.compile(r"\..+\.[0-9a-f]{8}\.partial")
 #: Characters of the name of the target in that of its partial file: with four bytes each, it still has at most 255.
 _SHOWN_CHARACTERS: Final = 50
-#: What the system says of a full disk, and of a quota that is used up.
+#: Error numbers of a full disk, and of a quota that is used up.
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _DEFAULT_MODE: Final = 0o666
 _PRIVATE_MODE: Final = 0o600
