@@ -6,7 +6,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes
 from nn_ext_cpu.pointwise import Pointwise
 
 
@@ -21,8 +21,8 @@ class Softmax:
         self._log = log
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32."""
-        return refuse_dtypes(call)
+        """Refuse dtypes other than float32, bfloat16 and float64."""
+        return refuse_dtypes(call, NUMBERS)
 
     def layout(self, call: Call) -> str:
         """As stored along the second axis, which is the innermost one of channels-last memory."""

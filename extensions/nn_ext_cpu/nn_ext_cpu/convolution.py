@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, strides_of
+from nn_ext_cpu.describe import FLOATING, NUMBERS, backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, strides_of
 
 #: Places of the arrays in a backward call: x, weight, bias, y, dy, dx, dweight, dbias.
 _IMAGES: Final = (0, 3, 4, 5)
@@ -22,10 +22,17 @@ class ConvolutionKernel:
         operation: Name of the native operation.
         depthwise: Weights have no axis of input channels, and the group is this function of the arguments and the
             number of channels of x.
+        taken: The dtypes that the operation computes in; float64 as a matrix product.
     """
 
-    def __init__(self, operation: str, depthwise: Callable[[Mapping[str, Any], int], int] | None = None) -> None:
+    def __init__(
+        self,
+        operation: str,
+        depthwise: Callable[[Mapping[str, Any], int], int] | None = None,
+        taken: Sequence[str] = NUMBERS,
+    ) -> None:
         self._operation = operation
+        self._taken = taken
         self._depthwise = depthwise
 
     def refuse(self, call: Call) -> Refusal | None:
@@ -38,7 +45,7 @@ class ConvolutionKernel:
         longest = max(max(call.args[name]) for name in ("pad", "stride", "dilation"))  # type: ignore[arg-type]
         if max(x.shape) + 2 * longest >= _END:
             return Refusal(f"takes padded lengths, strides and dilations below 2**31, got {longest}")
-        return refuse_empty(call) or refuse_dtypes(call)
+        return refuse_empty(call) or refuse_dtypes(call, self._taken)
 
     def layout(self, call: Call) -> str:
         """Channels-last where the channel axis is the second."""
@@ -94,7 +101,7 @@ class JoinedConvolution(ConvolutionKernel):
     """A convolution with the normalization by running statistics, addition and activation that follow it, for inference."""
 
     def __init__(self) -> None:
-        super().__init__("joined_convolution")
+        super().__init__("joined_convolution", taken=FLOATING)
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse training, other borders than zeros, and other activations than relu."""

@@ -16,6 +16,8 @@ T = TypeVar("T")
 FLOAT: Final = "float32"
 #: The dtypes that arrays of a call may hold; what kernels read of the second is widened, what they write rounded once.
 FLOATING: Final = (FLOAT, "bfloat16")
+#: The dtypes of kernels that compute in float64, too.
+NUMBERS: Final = (*FLOATING, "float64")
 #: The dtypes of arrays of kind parameter: parameters and statistics stay float32.
 WIDE: Final = {"bfloat16": FLOAT, "float16": FLOAT}
 #: Bytes of the items of dtypes that are not eight.
@@ -89,10 +91,10 @@ def _has_bfloat16() -> bool:
     return find_spec("ml_dtypes") is not None
 
 
-def refuse_dtype(call: Call) -> Refusal | None:
-    """Refuse a call in another floating dtype than float32 and bfloat16, or on arrays of too many axes."""
-    if call.dtype not in FLOATING:
-        return Refusal(f"computes in {' or '.join(FLOATING)}, got {call.dtype}")
+def refuse_dtype(call: Call, taken: Sequence[str] = FLOATING) -> Refusal | None:
+    """Refuse a call in another floating dtype than those that are taken, or on arrays of too many axes."""
+    if call.dtype not in taken:
+        return Refusal(f"computes in {' or '.join(taken)}, got {call.dtype}")
     if call.dtype == "bfloat16" and not _has_bfloat16():
         return Refusal("bfloat16 needs the package ml_dtypes: pip install ml-dtypes")
     return refuse_rank(call)
@@ -111,13 +113,14 @@ def refuse_rank(call: Call) -> Refusal | None:
     return Refusal(f"takes arrays of at most {_MAX_RANK} axes, got {rank}") if rank > _MAX_RANK else None
 
 
-def refuse_dtypes(call: Call) -> Refusal | None:
-    """Refuse a call unless its arrays hold float32 or bfloat16, its parameters float32, and its indices int64."""
-    refusal = refuse_dtype(call)
+def refuse_dtypes(call: Call, taken: Sequence[str] = FLOATING) -> Refusal | None:
+    """Refuse a call unless its arrays hold a dtype that is taken, its parameters the wide one, and its indices int64."""
+    refusal = refuse_dtype(call, taken)
     if refusal is not None:
         return refusal
     #: what arrays of each kind of the specification must hold; "same" is left to the kernel
-    expected = {"float": call.dtype, "parameter": FLOAT, "statistic": FLOAT, "index": "int64"}
+    wide = WIDE.get(call.dtype, call.dtype)
+    expected = {"float": call.dtype, "parameter": wide, "statistic": wide, "index": "int64"}
     kinds = _repeated([entry.dtype for entry in call.spec.inputs], len(call.inputs))
     kinds += _repeated([entry.dtype for entry in call.spec.outputs], len(call.outputs))
     names = input_names(call) + output_names(call)

@@ -8,18 +8,18 @@ from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
 from nn_ext_cpu.choice import FirstOf
 from nn_ext_cpu.contraction import BroadcastMatmul
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes
 
 
 class Affine:
     """y = x weight + bias, with the bias in the same pass; the gradients are one operation too."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, and weights without rows."""
+        """Refuse dtypes other than float32, bfloat16 and float64, and weights without rows."""
         weight = call.inputs[1]
         if weight is not None and weight.shape[0] == 0:
             return Refusal("takes weights with at least one row")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call, NUMBERS)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the product."""
@@ -36,11 +36,11 @@ class BatchMatmul:
     """Products of stacked matrices; each gradient is such a product too."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, and batches that are broadcast along some axes only."""
+        """Refuse dtypes other than float32, bfloat16 and float64, and batches that are broadcast along some axes only."""
         a, b = (desc.shape[:-2] for desc in call.inputs if desc is not None)
         if a != b and math.prod(a) != 1 and math.prod(b) != 1:
             return Refusal(f"takes equal batch axes, or a single matrix, got {a} and {b}")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call, NUMBERS)
 
     def forward(self, call: Call) -> Runner:
         """Prepare y = a b."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes
 from nn_ext_cpu.pointwise import Pointwise
 
 
@@ -13,8 +13,8 @@ class SoftmaxCrossEntropy:
     """The cross entropy of a softmax with class labels, softmax included."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse scores of other dtypes than float32."""
-        return refuse_dtypes(call)
+        """Refuse scores of other dtypes than float32, bfloat16 and float64."""
+        return refuse_dtypes(call, NUMBERS)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the loss."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes
 
 
 class BatchNormalization:
@@ -19,14 +19,14 @@ class BatchNormalization:
         self._fused = fused
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, statistics of several axes, and nonlinearities other than ReLU."""
+        """Refuse other dtypes than `NUMBERS`, statistics of several axes, and nonlinearities other than ReLU."""
         axes = call.args["axes"]
         assert isinstance(axes, tuple)
         if len(axes) != 1:
             return Refusal(f"keeps statistics of one axis, got axes {axes}")
         if self._fused and call.args["nonlinearity"] != "relu":
             return Refusal(f"takes the nonlinearity relu, got {call.args['nonlinearity']}")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call, NUMBERS)
 
     def layout(self, call: Call) -> str:
         """As stored where the channel axis is the second: channels-last is the faster one."""

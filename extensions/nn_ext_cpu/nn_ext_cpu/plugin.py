@@ -22,7 +22,8 @@ def context(*, device_id: str | int = "0", type_config: str = "float") -> Contex
     Args:
         device_id: 0, or a rank of this program; the host is one device.
         type_config: float, half, bfloat16 or double. Kernels compute in float, and take bfloat16 arrays too; parameters
-            and statistics stay float32 then. Other types run on the reference.
+            and statistics stay float32 then. In double, element-wise functions, sums, products, convolutions, pooling,
+            softmax, normalizations and their losses are native, too; all else, and half, runs on the reference.
 
     Raises:
         ArgumentError: when `type_config` is none of these.

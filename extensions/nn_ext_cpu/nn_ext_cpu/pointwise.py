@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from nn_core.ext import ArrayDesc, Call, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import FLOATING, backward_arrays, forward_arrays, input_names, refuse_dtype, reshaped
+from nn_ext_cpu.describe import FLOATING, NUMBERS, backward_arrays, forward_arrays, input_names, refuse_dtype, reshaped
 
 #: (function, register written, registers read, parameters)
 Instruction: TypeAlias = tuple[str, int, list[int], list[float]]
@@ -68,13 +68,14 @@ class Pointwise:
         self._refuse = refuse
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32 and bfloat16, too many arrays, and what the row itself refuses."""
+        """Refuse dtypes other than float32, bfloat16 and float64, too many arrays, and what the row itself refuses."""
         if len(call.inputs) + len(call.outputs) > MAX_REGISTERS:
             return Refusal(f"takes at most {MAX_REGISTERS} arrays, got {len(call.inputs) + len(call.outputs)}")
+        taken = FLOATING if call.dtype in FLOATING else (call.dtype,)
         for desc in forward_arrays(call):
-            if desc is not None and desc.dtype not in FLOATING:
-                return Refusal(f"computes in {' or '.join(FLOATING)}, got {desc.dtype}")
-        return refuse_dtype(call) or (self._refuse(call) if self._refuse else None)
+            if desc is not None and desc.dtype not in taken:
+                return Refusal(f"computes in {' or '.join(taken)}, got {desc.dtype}")
+        return refuse_dtype(call, NUMBERS) or (self._refuse(call) if self._refuse else None)
 
     def layout(self, call: Call) -> str:
         """Any layout that all arrays share, unless inputs are broadcast or seen under other shapes."""

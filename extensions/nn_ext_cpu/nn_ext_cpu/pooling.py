@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, strides_of
+from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes, strides_of
 from nn_ext_cpu.pointwise import Pointwise
 from nn_ext_cpu.reduction import GLOBAL_AVERAGE
 
@@ -26,10 +26,10 @@ class Pooling:
         self._mean = mean
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, and more than three spatial dimensions."""
+        """Refuse dtypes other than float32, bfloat16 and float64, and more than three spatial dimensions."""
         if not 1 <= _n_spatial(call) <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {_n_spatial(call)}")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call, NUMBERS)
 
     def layout(self, call: Call) -> str:
         """Channels-last where the channel axis is the second."""
@@ -95,7 +95,7 @@ class Unpooling:
     _repeat: Final = Pointwise("y = copy x", {"x": "dx = copy dy"}, views=_unpooled, refuse=_refuse_many_axes)
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32 and bfloat16, and more axes than a program takes."""
+        """Refuse dtypes other than float32, bfloat16 and float64, and more axes than a program takes."""
         return self._repeat.refuse(call)
 
     def forward(self, call: Call) -> Runner:

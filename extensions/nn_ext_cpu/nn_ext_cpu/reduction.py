@@ -9,7 +9,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import blocks_around, refuse_dtypes, reshaped
+from nn_ext_cpu.describe import NUMBERS, blocks_around, refuse_dtypes, reshaped
 
 #: Arrays of fewer elements gain more from joining a program, and outputs of fewer do not keep threads busy.
 _LARGE: Final = 1 << 15
@@ -37,11 +37,11 @@ class SumKernel:
         return "channels_last" if self._first_axis == 2 else "contiguous"
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, and means of nothing."""
+        """Refuse dtypes other than float32, bfloat16 and float64, and means of nothing."""
         (x,) = call.inputs
         if x is not None and x.size == 0 and self._mean:
             return Refusal("takes means of at least one element")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call, NUMBERS)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the sum."""
@@ -49,7 +49,9 @@ class SumKernel:
         assert x is not None
         kept = self._kept(call)
         stages = _stages(x.shape, kept) if x.strides is None and x.size >= _LARGE else []
-        if len(stages) > 1 or (stages and (y.size >= _SHARED or stages[0][2] >= _LANES)):
+        if len(stages) == 1 and y.size < _SHARED and stages[0][2] < _LANES:
+            stages = _divided(*stages[0])
+        if stages:
             return self._along(call, stages)
         return self._prepared(call, [x, y], [x, reshaped(y, kept)], 0, 1)
 
@@ -116,6 +118,16 @@ def _stages(shape: Shape, kept: Shape) -> list[tuple[int, int, int]]:
                 lengths[reduced] = 1
             run = []
     return [] if len(stages) > 1 and stages[0][1] < _SHORT else stages
+
+
+def _divided(before: int, along: int, after: int) -> list[tuple[int, int, int]]:
+    """Return two stages for a sum of which there are few: equal parts, which keep threads busy, and the sum of these.
+
+    Empty where the elements have no number of equal parts that is fit.
+    """
+    most = min(_SHARED // (before * after), along // _SHORT)
+    parts = next((parts for parts in range(most, _SHORT - 1, -1) if along % parts == 0), 0)
+    return [(before * parts, along // parts, after), (before, parts, after)] if parts else []
 
 
 _SUM: Final = SumKernel(mean=False)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes
+from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes
 
 #: ``grouping(x_shape, args) -> (kept axes, axes of which each place has parameters of its own)``
 Grouping: TypeAlias = Callable[[tuple[int, ...], Mapping[str, Any]], tuple[Sequence[int], Sequence[int]]]
@@ -38,7 +38,7 @@ class Standardization:
         self._with_parameters = with_parameters
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, nothing, and statistics over other axes than the last ones."""
+        """Refuse other dtypes than `NUMBERS`, nothing, and statistics over other axes than the last ones."""
         (x,) = call.inputs[:1]
         assert x is not None
         if x.size == 0:
@@ -49,7 +49,7 @@ class Standardization:
             return Refusal(f"takes statistics over the last axes, got kept axes {tuple(kept)} of {len(shape)}")
         if not all(_ends_with(axes, own) for axes in (kept_long, reduced[::-1])):
             return Refusal(f"takes parameters of the axes between the kept and the reduced ones, got {tuple(own)}")
-        return refuse_dtypes(call)
+        return refuse_dtypes(call, NUMBERS)
 
     def forward(self, call: Call) -> Runner:
         """Prepare statistics and standardization."""

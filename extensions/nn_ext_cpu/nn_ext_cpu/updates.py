@@ -21,16 +21,16 @@ class NativeUpdate:
         self._settings: dict[str, Any] = {} if rule is None else {"rule": rule}
 
     def prepare(self, sizes: Sequence[int], dtype: str) -> "NativeUpdate | Refusal":
-        """Take parameters of float32; the operation is prepared when it is bound."""
-        return self if dtype == FLOAT else Refusal(f"computes in float32, got {dtype}")
+        """Take parameters of float32, and for most rules of float64; the operation is prepared when it is bound."""
+        taken = (FLOAT,) if self._operation == "layerwise" else (FLOAT, "float64")
+        return self if dtype in taken else Refusal(f"computes in {' or '.join(taken)}, got {dtype}")
 
     def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
         """A step that updates these arrays; `hyper` is read each time."""
         arrays = [hyper]
         for members in zip(params, grads, *states, strict=True):
             arrays += members
-        # `prepare` has seen to the dtype
-        descs = [ArrayDesc(hyper.shape, "float64"), *[ArrayDesc(array.shape, FLOAT) for array in arrays[1:]]]
+        descs = [ArrayDesc(array.shape, array.dtype.name) for array in arrays]
         return _native.prepare(self._operation, descs, **self._settings).bind(*arrays)
 
 

@@ -200,4 +200,5 @@ def test_an_update_reads_its_numbers_each_time(isa: str) -> None:
 
 
 def test_updates_of_other_dtypes_are_refused() -> None:
-    assert UPDATES["Adam"].prepare([5], "float64").reason == "computes in float32, got float64"
+    assert UPDATES["Adam"].prepare([5], "float16").reason == "computes in float32 or float64, got float16"
+    assert UPDATES["Lamb"].prepare([5], "float64").reason == "computes in float32, got float64"

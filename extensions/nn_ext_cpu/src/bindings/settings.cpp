@@ -39,7 +39,7 @@ void bind_settings(py::module_& module) {
   module.def(
       "pointwise_functions",
       [] {
-        const BlockTable table = vectors().pointwise();
+        const BlockTable<float> table = vectors().pointwise();
         std::vector<std::string> names;
         for (int i = 0; i < table.count; ++i) names.emplace_back(table.functions[i].name);
         return names;

@@ -56,9 +56,10 @@ inline dnnl::memory::desc preferred(const ArrayDesc& desc, const ArrayDesc& othe
 }
 
 /// An operation by oneDNN on images in place, else on images in layouts of its own, else by `unfolded`. Arrays may be
-/// bfloat16; those from `first_output` on are results.
+/// bfloat16; those from `first_output` on are results. oneDNN has no convolutions of float64.
 template <class OnPlace, class OnFree>
 std::unique_ptr<Op> make_convolution(const Signature& s, Factory unfolded, size_t first_output) {
+  if (is_wide(s)) return unfolded(s);
   if (auto op = by_onednn(s, make<OnPlace>, first_output)) return op;
   if (auto op = by_onednn(s, make<OnFree>, first_output)) return op;
   return with_wide_arrays(s, unfolded, first_output);

@@ -73,7 +73,7 @@ class Allocator {
       return {member.op->is_constant(reg) ? Name::kConstant : Name::kArray, member.arrays[reg], 0, 0,
               member.op->is_narrow(reg)};
     };
-    const BlockFunction* functions = vectors().pointwise().functions;
+    const BlockFunction<float>* functions = vectors().pointwise().functions;
     for (const Pointwise::Instruction& instruction : member.op->code()) {
       Draft draft{{instruction.function, 0, {}, {instruction.parameters[0], instruction.parameters[1]}, false},
                   name(instruction.destination),
@@ -201,7 +201,7 @@ class Fused : public Op {
 
  private:
   void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers) const {
-    const BlockFunction* functions = vectors().pointwise().functions;
+    const BlockFunction<float>* functions = vectors().pointwise().functions;
     float* at[kMaxLocations];
     const size_t n_arrays = plan_.arrays.size(), n_constants = plan_.constants.size();
     for (size_t k = 0; k < n_constants + plan_.n_blocks; ++k) at[n_arrays + k] = buffers + k * block_;

@@ -4,8 +4,8 @@
 //                    be absent
 //   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared
 //                    (stride 0)
-// Arrays may be bfloat16, weights and biases are float32 always. Products accumulate in float32; bias gradients in
-// double. O(M D K).
+// Arrays may be bfloat16, weights and biases are float32 then; or all are float64. Products accumulate in float32, those
+// of float64 in float64; bias gradients in double. O(M D K).
 #include <algorithm>
 
 #include "kernels/narrow_products.hpp"
@@ -30,22 +30,23 @@ struct AffineSizes {
   }
 };
 
+template <class T>
 class Affine : public Op {
  public:
-  explicit Affine(const Signature& s) : size_(s.contiguous(0), s.contiguous(1)) {
+  explicit Affine(const Signature& s) : size_(s.contiguous(0, kDTypeOf<T>), s.contiguous(1, kDTypeOf<T>)) {
     if (s.has(2))
-      NN_CHECK(s.contiguous(2).size() == size_.k,
-               "bias must have " << size_.k << " elements, got " << s.array(2).size());
-    NN_CHECK(s.contiguous(3).size() == size_.m * size_.k,
-             "y must have shape (M, K), got " << to_string(s.array(3).shape));
+      NN_CHECK(s.contiguous(2, kDTypeOf<T>).size() == size_.k,
+               "bias must have " << size_.k << " elements, got " << s.array(2, kDTypeOf<T>).size());
+    NN_CHECK(s.contiguous(3, kDTypeOf<T>).size() == size_.m * size_.k,
+             "y must have shape (M, K), got " << to_string(s.array(3, kDTypeOf<T>).shape));
   }
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
-    const auto* weight = static_cast<const float*>(arrays[1]);
-    const auto* bias = static_cast<const float*>(arrays[2]);
-    auto* y = static_cast<float*>(arrays[3]);
-    gemm(size_.m, size_.k, size_.d, {x, size_.d}, {weight, size_.k}, false, y, size_.k, bias);
+    const auto* x = static_cast<const T*>(arrays[0]);
+    const auto* weight = static_cast<const T*>(arrays[1]);
+    const auto* bias = static_cast<const T*>(arrays[2]);
+    auto* y = static_cast<T*>(arrays[3]);
+    gemm(size_.m, size_.k, size_.d, MatrixOf<T>{x, size_.d}, MatrixOf<T>{weight, size_.k}, false, y, size_.k, bias);
   }
 
   double cost() const override { return gemm_cost(size_.m, size_.k, size_.d); }
@@ -54,29 +55,30 @@ class Affine : public Op {
   AffineSizes size_;
 };
 
+template <class T>
 class AffineBackward : public Op {
  public:
   explicit AffineBackward(const Signature& s) : size_(sizes(s)) {
-    NN_CHECK(s.contiguous(4).size() == size_.m * size_.k,
-             "dy must have shape (M, K), got " << to_string(s.array(4).shape));
+    NN_CHECK(s.contiguous(4, kDTypeOf<T>).size() == size_.m * size_.k,
+             "dy must have shape (M, K), got " << to_string(s.array(4, kDTypeOf<T>).shape));
     for (size_t position : {5, 6, 7}) {
-      if (s.has(position)) s.contiguous(position);
+      if (s.has(position)) s.contiguous(position, kDTypeOf<T>);
     }
     wanted_ = static_cast<int>(s.has(5)) + static_cast<int>(s.has(6));
   }
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
-    const auto* weight = static_cast<const float*>(arrays[1]);
-    const auto* dy = static_cast<const float*>(arrays[4]);
-    auto* dx = static_cast<float*>(arrays[5]);
-    auto* dweight = static_cast<float*>(arrays[6]);
-    auto* dbias = static_cast<float*>(arrays[7]);
+    const auto* x = static_cast<const T*>(arrays[0]);
+    const auto* weight = static_cast<const T*>(arrays[1]);
+    const auto* dy = static_cast<const T*>(arrays[4]);
+    auto* dx = static_cast<T*>(arrays[5]);
+    auto* dweight = static_cast<T*>(arrays[6]);
+    auto* dbias = static_cast<T*>(arrays[7]);
     const auto [m, d, k] = size_;
-    if (dx != nullptr && m > 0) gemm(m, d, k, {dy, k}, {weight, k, true}, adds_[0], dx, d);
+    if (dx != nullptr && m > 0) gemm(m, d, k, MatrixOf<T>{dy, k}, MatrixOf<T>{weight, k, true}, adds_[0], dx, d);
     if (dweight != nullptr) {
-      if (m > 0) gemm(d, k, m, {x, d, true}, {dy, k}, adds_[1], dweight, k);
-      if (m == 0 && !adds_[1]) std::fill_n(dweight, d * k, 0.0f);
+      if (m > 0) gemm(d, k, m, MatrixOf<T>{x, d, true}, MatrixOf<T>{dy, k}, adds_[1], dweight, k);
+      if (m == 0 && !adds_[1]) std::fill_n(dweight, d * k, T{0});
     }
     if (dbias != nullptr) column_sums(dy, m, k, dbias, adds_[2]);
   }
@@ -96,7 +98,7 @@ class AffineBackward : public Op {
   /// x is absent where only dx is wanted, weight where only dweight is: the gradients have the same shapes.
   static AffineSizes sizes(const Signature& s) {
     const size_t x = s.has(0) ? 0 : 5, weight = s.has(1) ? 1 : 6;
-    if (s.has(x) && s.has(weight)) return {s.contiguous(x), s.contiguous(weight)};
+    if (s.has(x) && s.has(weight)) return {s.contiguous(x, kDTypeOf<T>), s.contiguous(weight, kDTypeOf<T>)};
     NN_CHECK(false, "affine_backward must be given x or dx, and weight or dweight, got neither");
   }
 
@@ -122,26 +124,27 @@ struct Operand {
   }
 };
 
+template <class T>
 class BatchMatmul : public Op {
  public:
   /// Settings `transpose_a`, `transpose_b`: the matrices are read by columns.
   explicit BatchMatmul(const Signature& s)
-      : a_(s.array(0), s.args.flag("transpose_a")),
-        b_(s.array(1), s.args.flag("transpose_b")),
-        batch_(s.contiguous(2).shape[0]),
-        m_(s.array(2).shape[1]),
-        n_(s.array(2).shape[2]),
-        k_(s.array(0).shape[s.args.flag("transpose_a") ? 1 : 2]) {}
+      : a_(s.array(0, kDTypeOf<T>), s.args.flag("transpose_a")),
+        b_(s.array(1, kDTypeOf<T>), s.args.flag("transpose_b")),
+        batch_(s.contiguous(2, kDTypeOf<T>).shape[0]),
+        m_(s.array(2, kDTypeOf<T>).shape[1]),
+        n_(s.array(2, kDTypeOf<T>).shape[2]),
+        k_(s.array(0, kDTypeOf<T>).shape[s.args.flag("transpose_a") ? 1 : 2]) {}
 
   void run(void* const* arrays) const override {
-    const auto* a = static_cast<const float*>(arrays[0]);
-    const auto* b = static_cast<const float*>(arrays[1]);
-    auto* y = static_cast<float*>(arrays[2]);
+    const auto* a = static_cast<const T*>(arrays[0]);
+    const auto* b = static_cast<const T*>(arrays[1]);
+    auto* y = static_cast<T*>(arrays[2]);
     const auto one = [&](int64_t i) {
-      gemm(m_, n_, k_, {a + i * a_.batch_stride, a_.ld, a_.transposed}, {b + i * b_.batch_stride, b_.ld, b_.transposed},
-           false, y + i * m_ * n_, n_);
+      gemm(m_, n_, k_, MatrixOf<T>{a + i * a_.batch_stride, a_.ld, a_.transposed},
+           MatrixOf<T>{b + i * b_.batch_stride, b_.ld, b_.transposed}, false, y + i * m_ * n_, n_);
     };
-    if (k_ == 0) std::fill_n(y, batch_ * m_ * n_, 0.0f);
+    if (k_ == 0) std::fill_n(y, batch_ * m_ * n_, T{0});
     if (k_ == 0 || m_ * n_ == 0) return;
     if (batch_ < num_threads()) {
       for (int64_t i = 0; i < batch_; ++i) one(i);
@@ -160,22 +163,23 @@ class BatchMatmul : public Op {
   int64_t batch_, m_, n_, k_;
 };
 
-/// `narrow` for bfloat16 where the machine has such products, else the operation on float32.
-std::unique_ptr<Op> for_dtype(const Signature& s, Factory narrow, Factory wide, size_t first_output) {
+/// `narrow` for bfloat16 where the machine has such products, else the operation on float32 or float64.
+template <template <class> class OpOf>
+std::unique_ptr<Op> for_dtype(const Signature& s, Factory narrow, size_t first_output) {
   const bool is_narrow = std::any_of(s.arrays.begin(), s.arrays.end(),
                                      [](const auto& desc) { return desc && desc->dtype == DType::kBFloat16; });
   auto op = is_narrow ? narrow(s) : nullptr;
-  return op != nullptr ? std::move(op) : with_wide_arrays(s, wide, first_output);
+  return op != nullptr ? std::move(op) : with_wide_arrays(s, make_for_numbers<OpOf>, first_output);
 }
 
 }  // namespace
 
 void register_linear(Registry& registry) {
-  registry.add("affine", [](const Signature& s) { return for_dtype(s, make_narrow_affine, make<Affine>, 3); });
+  registry.add("affine", [](const Signature& s) { return for_dtype<Affine>(s, make_narrow_affine, 3); });
   registry.add("affine_backward",
-               [](const Signature& s) { return for_dtype(s, make_narrow_affine_backward, make<AffineBackward>, 5); });
+               [](const Signature& s) { return for_dtype<AffineBackward>(s, make_narrow_affine_backward, 5); });
   registry.add("batch_matmul",
-               [](const Signature& s) { return for_dtype(s, make_narrow_batch_matmul, make<BatchMatmul>, 2); });
+               [](const Signature& s) { return for_dtype<BatchMatmul>(s, make_narrow_batch_matmul, 2); });
 }
 
 }  // namespace nn_cpu

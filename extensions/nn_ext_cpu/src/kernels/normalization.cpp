@@ -4,11 +4,13 @@
 //                                 dy, dx, dbeta, dgamma, -, -, dz
 // x, y, z, dy, dx, dz are viewed as (A, C, B) in memory order; statistics and parameters have C elements. beta, gamma,
 // z and running statistics may be absent, as may gradients that nobody wants. Settings: axis, batch_stat, decay_rate,
-// eps, relu. Images may be bfloat16; all else is float32. Moments are taken in one pass around the first element of
+// eps, relu. Images may be bfloat16, all else is float32 then; or all is
+// float64. Moments are taken in one pass around the first element of
 // each channel, in float32 blocks that add up in double; so the variance does not cancel. The running variance moves
 // towards the unbiased one. Two passes over x, O(A C B).
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/register.hpp"
@@ -72,13 +74,13 @@ class Sums {
 
 struct Settings {
   bool batch_stat, relu;
-  float decay_rate, eps;
+  double decay_rate, eps;
 
   explicit Settings(const Args& args)
       : batch_stat(args.flag("batch_stat")),
         relu(args.flag("relu")),
-        decay_rate(args.real("decay_rate")),
-        eps(args.real("eps")) {}
+        decay_rate(args.get<double>("decay_rate")),
+        eps(args.get<double>("eps")) {}
 };
 
 /// Whether elements have the same order in memory; strides of axes of length 1 mean nothing.
@@ -92,31 +94,40 @@ bool alike(const ArrayDesc& a, const ArrayDesc& b) {
 
 void check_alike(const Signature& s, std::initializer_list<size_t> positions) {
   for (size_t position : positions) {
-    const ArrayDesc& x = s.floating(0);
+    const ArrayDesc& x = *s.arrays.at(0);
     if (!s.has(position)) continue;
     const ArrayDesc& other = s.array(position, x.dtype);
     NN_CHECK(alike(other, x), "array " << position << " must have the shape and strides of x, got others");
   }
 }
 
-const float* input(void* const* arrays, int position) { return static_cast<const float*>(arrays[position]); }
-float* output(void* const* arrays, int position) { return static_cast<float*>(arrays[position]); }
+/// The description of x, which holds T.
+template <class T>
+const ArrayDesc& images_of(const Signature& s) {
+  if constexpr (std::is_same_v<T, double>) return s.array(0, DType::kFloat64);
+  return s.floating(0);
+}
+
+double to_number(double x) { return x; }
+float to_number(float x) { return x; }
+float to_number(Bf16 x) { return to_float(x); }
 
 template <class T>
 class BatchNormalization : public Op {
  public:
-  explicit BatchNormalization(const Signature& s) : blocks_(s.floating(0), s.args.integer("axis")), settings_(s.args) {
+  explicit BatchNormalization(const Signature& s)
+      : blocks_(images_of<T>(s), s.args.integer("axis")), settings_(s.args) {
     check_alike(s, {5, 6});
   }
 
   void run(void* const* arrays) const override {
     const auto *x = static_cast<const T*>(arrays[0]), *z = static_cast<const T*>(arrays[5]);
-    const float *beta = input(arrays, 1), *gamma = input(arrays, 2);
+    const R *beta = input(arrays, 1), *gamma = input(arrays, 2);
     auto* y = static_cast<T*>(arrays[6]);
     const int64_t channels = blocks_.c;
-    Scratch scratch(2 * Scratch::bytes<float>(channels) + Sums::bytes(channels));
-    auto *scale = scratch.take<float>(channels), *shift = scratch.take<float>(channels);
-    const float *mean = input(arrays, 3), *variance = input(arrays, 4);
+    Scratch scratch(2 * Scratch::bytes<R>(channels) + Sums::bytes(channels));
+    auto *scale = scratch.take<R>(channels), *shift = scratch.take<R>(channels);
+    const R *mean = input(arrays, 3), *variance = input(arrays, 4);
     if (settings_.batch_stat) {
       take_statistics(arrays, scratch, shift);
     } else {
@@ -126,9 +137,9 @@ class BatchNormalization : public Op {
     mean = input(arrays, 7);
     variance = input(arrays, 8);
     for (int64_t c = 0; c < channels; ++c) {
-      const float rate = 1.0f / std::sqrt(variance[c] + settings_.eps);
+      const R rate = R{1} / std::sqrt(variance[c] + static_cast<R>(settings_.eps));
       scale[c] = gamma != nullptr ? gamma[c] * rate : rate;
-      shift[c] = beta != nullptr ? beta[c] : 0.0f;
+      shift[c] = beta != nullptr ? beta[c] : R{0};
     }
     const RowLoops<T>& table = row_loops<T>();
     const bool relu = settings_.relu;
@@ -147,15 +158,19 @@ class BatchNormalization : public Op {
   double cost() const override { return 500 + 0.4 * static_cast<double>(blocks_.size()); }
 
  private:
+  using R = ParameterOf<T>;
+  static const R* input(void* const* arrays, int position) { return static_cast<const R*>(arrays[position]); }
+  static R* output(void* const* arrays, int position) { return static_cast<R*>(arrays[position]); }
+
   /// Writes batch_mean and batch_variance, and moves the running statistics.
-  void take_statistics(void* const* arrays, Scratch& scratch, float* shift) const {
+  void take_statistics(void* const* arrays, Scratch& scratch, R* shift) const {
     const auto* x = static_cast<const T*>(arrays[0]);
-    float *batch_mean = output(arrays, 7), *batch_variance = output(arrays, 8);
-    float *mean = output(arrays, 3), *variance = output(arrays, 4);
+    R *batch_mean = output(arrays, 7), *batch_variance = output(arrays, 8);
+    R *mean = output(arrays, 3), *variance = output(arrays, 4);
     const int64_t channels = blocks_.c, count = blocks_.count();
     Sums sums(scratch, channels);
     for (int64_t c = 0; c < channels; ++c)
-      shift[c] = count > 0 && std::isfinite(to_float(x[c * blocks_.b])) ? to_float(x[c * blocks_.b]) : 0.0f;
+      shift[c] = count > 0 && std::isfinite(to_number(x[c * blocks_.b])) ? to_number(x[c * blocks_.b]) : R{0};
     const RowLoops<T>& table = row_loops<T>();
     blocks_.visit(
         [&](int64_t row, int64_t rows, int thread) {
@@ -169,11 +184,11 @@ class BatchNormalization : public Op {
     for (int64_t c = 0; c < channels; ++c) {
       const double offset = sums.first(0)[c] / n;
       const double spread = std::max(sums.second(0)[c] / n - offset * offset, 0.0);
-      batch_mean[c] = static_cast<float>(shift[c] + offset);
-      batch_variance[c] = std::isnan(offset) ? batch_mean[c] : static_cast<float>(spread);
+      batch_mean[c] = static_cast<R>(shift[c] + offset);
+      batch_variance[c] = std::isnan(offset) ? batch_mean[c] : static_cast<R>(spread);
       if (count == 0) continue;
-      const float keep = settings_.decay_rate, move = 1.0f - keep;
-      const auto unbiased = static_cast<float>(spread * n / std::max(n - 1.0, 1.0));
+      const R keep = static_cast<R>(settings_.decay_rate), move = R{1} - keep;
+      const auto unbiased = static_cast<R>(spread * n / std::max(n - 1.0, 1.0));
       if (mean != nullptr) mean[c] = keep * mean[c] + move * batch_mean[c];
       if (variance != nullptr) variance[c] = keep * variance[c] + move * unbiased;
     }
@@ -187,21 +202,21 @@ template <class T>
 class BatchNormalizationBackward : public Op {
  public:
   explicit BatchNormalizationBackward(const Signature& s)
-      : blocks_(s.floating(0), s.args.integer("axis")), settings_(s.args) {
+      : blocks_(images_of<T>(s), s.args.integer("axis")), settings_(s.args) {
     check_alike(s, {6, 9, 10, 15});
   }
 
   void run(void* const* arrays) const override {
     const auto *x = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[9]);
     const auto* y = settings_.relu ? static_cast<const T*>(arrays[6]) : nullptr;
-    const float* gamma = input(arrays, 2);
-    const float *mean = input(arrays, settings_.batch_stat ? 7 : 3),
-                *variance = input(arrays, settings_.batch_stat ? 8 : 4);
+    const R* gamma = input(arrays, 2);
+    const R *mean = input(arrays, settings_.batch_stat ? 7 : 3),
+            *variance = input(arrays, settings_.batch_stat ? 8 : 4);
     auto *dx = static_cast<T*>(arrays[10]), *dz = static_cast<T*>(arrays[15]);
-    float *dbeta = output(arrays, 11), *dgamma = output(arrays, 12);
+    R *dbeta = output(arrays, 11), *dgamma = output(arrays, 12);
     const int64_t channels = blocks_.c;
-    Scratch scratch(3 * Scratch::bytes<float>(channels) + Sums::bytes(channels));
-    auto *p = scratch.take<float>(channels), *q = scratch.take<float>(channels), *r = scratch.take<float>(channels);
+    Scratch scratch(3 * Scratch::bytes<R>(channels) + Sums::bytes(channels));
+    auto *p = scratch.take<R>(channels), *q = scratch.take<R>(channels), *r = scratch.take<R>(channels);
     Sums sums(scratch, channels);
     const RowLoops<T>& table = row_loops<T>();
     const auto at = [](const T* array, int64_t start) { return array != nullptr ? array + start : nullptr; };
@@ -218,15 +233,15 @@ class BatchNormalizationBackward : public Op {
     sums.finish();
     const double n = static_cast<double>(std::max<int64_t>(blocks_.count(), 1));
     for (int64_t c = 0; c < channels; ++c) {
-      const double rate = 1.0 / std::sqrt(static_cast<double>(variance[c]) + settings_.eps);
+      const double rate = 1.0 / std::sqrt(static_cast<double>(variance[c]) + static_cast<R>(settings_.eps));
       const double of_dy = sums.first(0)[c], of_products = sums.second(0)[c] * rate;
-      if (dbeta != nullptr) dbeta[c] = static_cast<float>(of_dy);
-      if (dgamma != nullptr) dgamma[c] = static_cast<float>(of_products);
-      const double scale = rate * (gamma != nullptr ? gamma[c] : 1.0f);
+      if (dbeta != nullptr) dbeta[c] = static_cast<R>(of_dy);
+      if (dgamma != nullptr) dgamma[c] = static_cast<R>(of_products);
+      const double scale = rate * (gamma != nullptr ? gamma[c] : R{1});
       const double slope = settings_.batch_stat ? -scale * rate * of_products / n : 0.0;
-      p[c] = static_cast<float>(scale);
-      q[c] = static_cast<float>(slope);
-      r[c] = static_cast<float>(settings_.batch_stat ? -scale * of_dy / n : 0.0);
+      p[c] = static_cast<R>(scale);
+      q[c] = static_cast<R>(slope);
+      r[c] = static_cast<R>(settings_.batch_stat ? -scale * of_dy / n : 0.0);
     }
     if (dx != nullptr) {
       blocks_.visit(
@@ -240,7 +255,7 @@ class BatchNormalizationBackward : public Op {
     }
     if (dz != nullptr) {
       parallel_for(blocks_.size(), kGrain, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) dz[i] = y == nullptr || to_float(y[i]) > 0.0f ? dy[i] : T{};
+        for (int64_t i = begin; i < end; ++i) dz[i] = y == nullptr || to_number(y[i]) > R{0} ? dy[i] : T{};
       });
     }
   }
@@ -248,6 +263,10 @@ class BatchNormalizationBackward : public Op {
   double cost() const override { return 500 + 0.6 * static_cast<double>(blocks_.size()); }
 
  private:
+  using R = ParameterOf<T>;
+  static const R* input(void* const* arrays, int position) { return static_cast<const R*>(arrays[position]); }
+  static R* output(void* const* arrays, int position) { return static_cast<R*>(arrays[position]); }
+
   Channels blocks_;
   Settings settings_;
 };
@@ -255,6 +274,7 @@ class BatchNormalizationBackward : public Op {
 /// The operation on images of the type of x.
 template <template <class> class Operation>
 std::unique_ptr<Op> for_images(const Signature& s) {
+  if (is_wide(s)) return make<Operation<double>>(s);
   return s.floating(0).dtype == DType::kBFloat16 ? make<Operation<Bf16>>(s) : make<Operation<float>>(s);
 }
 

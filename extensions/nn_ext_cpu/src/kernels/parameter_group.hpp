@@ -12,19 +12,21 @@
 namespace nn_cpu {
 
 /// Arrays of many parameters, `width` each after the hyper-parameters, as one range of elements.
-class Group {
+template <class T>
+class GroupOf {
  public:
   static constexpr int64_t kGrain = 65536;  // elements a thread: an update takes less than waking a thread below this
 
-  Group(const Signature& s, size_t width) : width_(width), ends_{0} {
+  GroupOf(const Signature& s, size_t width) : width_(width), ends_{0} {
     NN_CHECK((s.arrays.size() - 1) % width == 0,
              "arrays must be " << width << " for each parameter, got " << s.arrays.size() - 1);
     s.contiguous(0, DType::kFloat64);
     for (size_t first = 1; first < s.arrays.size(); first += width) {
-      const int64_t size = s.contiguous(first).size();
+      const int64_t size = s.contiguous(first, kDTypeOf<T>).size();
       for (size_t k = 1; k < width; ++k) {
-        NN_CHECK(s.contiguous(first + k).size() == size,
-                 "arrays of a parameter must be alike, got " << s.array(first + k).size() << " and " << size);
+        NN_CHECK(s.contiguous(first + k, kDTypeOf<T>).size() == size, "arrays of a parameter must be alike, got "
+                                                                          << s.array(first + k, kDTypeOf<T>).size()
+                                                                          << " and " << size);
       }
       ends_.push_back(ends_.back() + size);
     }
@@ -34,8 +36,8 @@ class Group {
   size_t count() const { return ends_.size() - 1; }
   int64_t start(size_t parameter) const { return ends_[parameter]; }
   int64_t size(size_t parameter) const { return ends_[parameter + 1] - ends_[parameter]; }
-  float* array(void* const* arrays, size_t parameter, size_t k) const {
-    return static_cast<float*>(arrays[1 + parameter * width_ + k]);
+  T* array(void* const* arrays, size_t parameter, size_t k) const {
+    return static_cast<T*>(arrays[1 + parameter * width_ + k]);
   }
 
   /// Calls body(parameter, offset, n) for pieces that cover all parameters.
@@ -59,6 +61,8 @@ class Group {
   std::vector<int64_t> ends_;
 };
 
+using Group = GroupOf<float>;
+
 /// The row called `name` of a table of rules.
 template <class Rule, size_t N>
 const Rule& rule_named(const Rule (&rules)[N], const std::string& name) {
@@ -73,5 +77,6 @@ int find_update_loop(const char* name);
 
 /// The sum of the squares of x; squares that overflow float32 are summed up once more in float64.
 double squares_of(const float* x, int64_t n);
+double squares_of(const double* x, int64_t n);
 
 }  // namespace nn_cpu

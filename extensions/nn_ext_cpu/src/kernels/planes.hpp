@@ -11,10 +11,12 @@
 namespace nn_cpu {
 
 /// The planes of an array, one after the other, each of `size` elements.
-struct Planes {
-  float* data;
+template <class T>
+struct PlanesOf {
+  T* data;
   int64_t size;
 };
+using Planes = PlanesOf<float>;
 
 /// Whether groups of planes pay: there are some, and a group of them fits into memory that a thread may keep.
 inline bool planes_pay(int64_t count, int64_t elements_a_plane) {
@@ -31,28 +33,28 @@ inline int64_t lanes_of_planes(int64_t bytes_a_plane) {
 
 /// Calls body(pointers, lanes) for groups of the `count` planes: pointers[k] holds those of arrays[k] as (size, lanes),
 /// filled for the first `n_inputs` arrays, and copied to the others afterwards.
-template <size_t N, class Body>
-void with_planes_as_lanes(const Planes (&arrays)[N], size_t n_inputs, int64_t count, const Body& body) {
+template <class T, size_t N, class Body>
+void with_planes_as_lanes(const PlanesOf<T> (&arrays)[N], size_t n_inputs, int64_t count, const Body& body) {
   int64_t elements = 0;
-  for (const Planes& planes : arrays) elements += planes.size;
-  const int64_t width = lanes_of_planes(elements * static_cast<int64_t>(sizeof(float))),
+  for (const PlanesOf<T>& planes : arrays) elements += planes.size;
+  const int64_t width = lanes_of_planes(elements * static_cast<int64_t>(sizeof(T))),
                 groups = (count + width - 1) / width;
   parallel_for(groups, 16384 / std::max<int64_t>(1, elements * width) + 1, [&](int64_t begin, int64_t end, int) {
     size_t bytes = 0;
-    for (const Planes& planes : arrays) bytes += Scratch::bytes<float>(planes.size * width);
+    for (const PlanesOf<T>& planes : arrays) bytes += Scratch::bytes<T>(planes.size * width);
     Scratch scratch(bytes);
-    float* pointers[N];
-    for (size_t k = 0; k < N; ++k) pointers[k] = scratch.take<float>(arrays[k].size * width);
+    T* pointers[N];
+    for (size_t k = 0; k < N; ++k) pointers[k] = scratch.take<T>(arrays[k].size * width);
     for (int64_t group = begin; group < end; ++group) {
       const int64_t first = group * width, lanes = std::min(width, count - first);
       for (size_t k = 0; k < n_inputs; ++k) {
-        vectors().transpose(arrays[k].data + first * arrays[k].size, lanes, arrays[k].size, arrays[k].size, pointers[k],
-                            lanes);
+        number_loops<T>().transpose(arrays[k].data + first * arrays[k].size, lanes, arrays[k].size, arrays[k].size,
+                                    pointers[k], lanes);
       }
       body(pointers, lanes);
       for (size_t k = n_inputs; k < N; ++k) {
-        vectors().transpose(pointers[k], arrays[k].size, lanes, lanes, arrays[k].data + first * arrays[k].size,
-                            arrays[k].size);
+        number_loops<T>().transpose(pointers[k], arrays[k].size, lanes, lanes, arrays[k].data + first * arrays[k].size,
+                                    arrays[k].size);
       }
     }
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <type_traits>
 #include <unordered_map>
 
 #include "kernels/register.hpp"
@@ -20,7 +22,7 @@ constexpr int64_t kBlock = 1024;
 int find_function(const std::string& name) {
   static const auto index = [] {
     std::unordered_map<std::string, int> map;
-    const BlockTable table = vectors().pointwise();
+    const BlockTable<float> table = vectors().pointwise();
     for (int i = 0; i < table.count; ++i) map.emplace(table.functions[i].name, i);
     return map;
   }();
@@ -43,28 +45,50 @@ Dims common_shape(const std::vector<std::optional<ArrayDesc>>& arrays) {
   return shape;
 }
 
-float element(const void* array, bool is_narrow) {
-  return is_narrow ? to_float(*static_cast<const Bf16*>(array)) : *static_cast<const float*>(array);
+template <class T>
+T element(const void* array, bool is_narrow) {
+  return is_narrow ? to_float(*static_cast<const Bf16*>(array)) : *static_cast<const T*>(array);
 }
 
-void set_element(void* array, int64_t place, float x, bool is_narrow) {
+template <class T>
+void set_element(void* array, int64_t place, T x, bool is_narrow) {
   if (is_narrow) {
-    static_cast<Bf16*>(array)[place] = to_bfloat16(x);
+    static_cast<Bf16*>(array)[place] = to_bfloat16(static_cast<float>(x));
   } else {
-    static_cast<float*>(array)[place] = x;
+    static_cast<T*>(array)[place] = x;
+  }
+}
+
+// Between arrays of bfloat16 and blocks of float; double has no such arrays beside it.
+void widen(const Bf16* x, int64_t n, float* y) { vectors().widen(x, n, y); }
+void widen(const Bf16*, int64_t, double*) { throw std::logic_error("bfloat16 is widened to float"); }
+void narrow(const float* x, int64_t n, Bf16* y) { vectors().narrow(x, n, y); }
+void narrow(const double*, int64_t, Bf16*) { throw std::logic_error("bfloat16 is rounded from float"); }
+void round_block(int64_t n, float* x) { vectors().round(n, x); }
+void round_block(int64_t, double*) { throw std::logic_error("bfloat16 is rounded from float"); }
+
+/// The description of array k, which must hold T, or bfloat16 beside float.
+template <class T>
+void check_dtype(const Signature& signature, size_t k) {
+  if (std::is_same_v<T, double>) {
+    signature.array(k, DType::kFloat64);
+  } else {
+    signature.floating(k);
   }
 }
 
 }  // namespace
 
-Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), walk_index_(signature.arrays.size(), -1) {
+template <class T>
+PointwiseOf<T>::PointwiseOf(const Signature& signature)
+    : arrays_(signature.arrays), walk_index_(signature.arrays.size(), -1) {
   compile(signature.args.get<std::vector<InstructionSpec>>("program"));
   const Dims shape = common_shape(arrays_);
   std::vector<Dims> strides;
   size_t leader = 0;
   for (size_t k = 0; k < arrays_.size(); ++k) {
     if (registers_[k].access == Access::kNone) continue;
-    signature.floating(k);
+    check_dtype<T>(signature, k);
     walk_index_[k] = static_cast<int>(strides.size());
     strides.push_back(broadcast_strides(*arrays_[k], shape));
     if (arrays_[k]->size() == count(shape)) leader = strides.size() - 1;  // the last one is an output
@@ -98,7 +122,8 @@ Pointwise::Pointwise(const Signature& signature) : arrays_(signature.arrays), wa
 
 /// Blocks do not cross the lines of the last axis if these are long and a broadcast array follows them: it is read in
 /// place then.
-void Pointwise::cut_at_lines() {
+template <class T>
+void PointwiseOf<T>::cut_at_lines() {
   constexpr int64_t kShortest = 256;
   const int64_t line = walk_->shape.empty() ? 0 : walk_->shape.back();
   if (line < kShortest) return;
@@ -116,7 +141,8 @@ void Pointwise::cut_at_lines() {
 
 /// Blocks hold whole lines of the last axis, or parts of one, if lines are summed: equal lines have equal sums then, at
 /// whatever place of the array they are.
-void Pointwise::cut_at_sums() {
+template <class T>
+void PointwiseOf<T>::cut_at_sums() {
   const int64_t line = walk_->shape.empty() ? 0 : walk_->shape.back();
   const bool sums_lines = std::any_of(reduced_.begin(), reduced_.end(), [this](int k) {
     return walk_->strides[walk_index_[static_cast<size_t>(k)]].back() == 0;
@@ -130,7 +156,8 @@ void Pointwise::cut_at_sums() {
   }
 }
 
-bool Pointwise::is_flat() const {
+template <class T>
+bool PointwiseOf<T>::is_flat() const {
   return std::all_of(registers_.begin(), registers_.begin() + static_cast<int64_t>(arrays_.size()),
                      [](const Register& reg) {
                        return reg.access == Access::kNone || reg.access == Access::kDense ||
@@ -138,13 +165,14 @@ bool Pointwise::is_flat() const {
                      });
 }
 
-void Pointwise::compile(const std::vector<InstructionSpec>& program) {
+template <class T>
+void PointwiseOf<T>::compile(const std::vector<InstructionSpec>& program) {
   size_t n_registers = arrays_.size();
   for (const InstructionSpec& spec : program) n_registers = std::max<size_t>(n_registers, spec.destination + 1);
   NN_CHECK(n_registers <= kMaxRegisters,
            "program must use at most " << kMaxRegisters << " registers, got " << n_registers);
   registers_.resize(n_registers);
-  const BlockTable table = vectors().pointwise();
+  const BlockTable<T> table = number_loops<T>().pointwise();
   double per_element = 0;
   const auto use = [this](int64_t r) {
     NN_CHECK(r >= 0 && r < static_cast<int64_t>(registers_.size()), "register must exist, got " << r);
@@ -157,7 +185,7 @@ void Pointwise::compile(const std::vector<InstructionSpec>& program) {
     for (const int64_t source : spec.sources) {
       for (Instruction& earlier : code_) earlier.rounds |= is_narrow(source) && earlier.destination == source;
     }
-    const BlockFunction& function = table.functions[instruction.function];
+    const BlockFunction<T>& function = table.functions[instruction.function];
     NN_CHECK(static_cast<int>(spec.sources.size()) == function.arity &&
                  (spec.parameters.empty() ? 0 : static_cast<int>(spec.parameters.size())) == function.n_parameters,
              spec.function << " must have " << function.arity << " sources and " << function.n_parameters
@@ -168,8 +196,7 @@ void Pointwise::compile(const std::vector<InstructionSpec>& program) {
       if (!source.written) source.read = true;
       instruction.sources[i] = static_cast<int>(spec.sources[i]);
     }
-    for (size_t i = 0; i < spec.parameters.size(); ++i)
-      instruction.parameters[i] = static_cast<float>(spec.parameters[i]);
+    for (size_t i = 0; i < spec.parameters.size(); ++i) instruction.parameters[i] = static_cast<T>(spec.parameters[i]);
     use(spec.destination);
     registers_[spec.destination].written = true;
     code_.push_back(instruction);
@@ -180,7 +207,8 @@ void Pointwise::compile(const std::vector<InstructionSpec>& program) {
   grain_ = std::max<int64_t>(1, static_cast<int64_t>(10000.0 / std::max(per_element, 0.01)));
 }
 
-void Pointwise::run(void* const* arrays) const {
+template <class T>
+void PointwiseOf<T>::run(void* const* arrays) const {
   const int64_t n = walk_->size;
   const int64_t teams = std::min<int64_t>(num_threads(), n / grain_ + 1);
   const int64_t buffer_elements = static_cast<int64_t>(buffered_.size()) * kBlock;
@@ -189,8 +217,8 @@ void Pointwise::run(void* const* arrays) const {
         n, grain_, [&](int64_t begin, int64_t end, int) { run_range(arrays, begin, end, nullptr, nullptr); }, 64);
     return;
   }
-  Scratch scratch(Scratch::bytes<float>(buffer_elements * teams) + Scratch::bytes<double>(sum_elements_ * teams));
-  float* buffers = scratch.take<float>(buffer_elements * teams);
+  Scratch scratch(Scratch::bytes<T>(buffer_elements * teams) + Scratch::bytes<double>(sum_elements_ * teams));
+  T* buffers = scratch.take<T>(buffer_elements * teams);
   double* sums = scratch.take<double>(sum_elements_ * teams);
   std::fill_n(sums, sum_elements_ * teams, 0.0);
   parallel_for(
@@ -208,15 +236,16 @@ void Pointwise::run(void* const* arrays) const {
   if (!reduced_.empty()) finish_sums(arrays, sums, teams);
 }
 
-void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const {
-  const BlockFunction* functions = vectors().pointwise().functions;
-  float* at[kMaxRegisters];
+template <class T>
+void PointwiseOf<T>::run_range(void* const* arrays, int64_t begin, int64_t end, T* buffers, double* const* sums) const {
+  const BlockFunction<T>* functions = number_loops<T>().pointwise().functions;
+  T* at[kMaxRegisters];
   for (size_t i = 0; i < buffered_.size(); ++i) at[buffered_[i]] = buffers + i * kBlock;
   const int n_arrays = static_cast<int>(arrays_.size());
   for (int k = 0; k < n_arrays; ++k) {
-    if (registers_[k].access == Access::kConstant) std::fill_n(at[k], kBlock, element(arrays[k], is_narrow(k)));
+    if (registers_[k].access == Access::kConstant) std::fill_n(at[k], kBlock, element<T>(arrays[k], is_narrow(k)));
   }
-  const float* filled[kMaxRegisters] = {};
+  const T* filled[kMaxRegisters] = {};
   for (int64_t start = begin, n = 0; start < end; start += n) {
     n = std::min(block_, end - start);
     if (line_ > 0) {
@@ -226,11 +255,11 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
     for (int k = 0; k < n_arrays; ++k) {
       const Register& reg = registers_[k];
       if (reg.access == Access::kDense && !is_narrow(k)) {
-        at[k] = static_cast<float*>(arrays[k]) + start;
+        at[k] = static_cast<T*>(arrays[k]) + start;
       } else if (reg.access == Access::kFollowed) {
-        const float* first = static_cast<const float*>(arrays[k]) + offset_of(k, start);
+        const T* first = static_cast<const T*>(arrays[k]) + offset_of(k, start);
         if (walk_->strides[walk_index_[k]].back() == 1) {
-          at[k] = const_cast<float*>(first);  // nobody writes it
+          at[k] = const_cast<T*>(first);  // nobody writes it
         } else if (filled[k] != first) {
           std::fill_n(at[k], block_, *first);
           filled[k] = first;
@@ -240,9 +269,9 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
       }
     }
     for (const Instruction& step : code_) {
-      const float* in[3] = {at[step.sources[0]], at[step.sources[1]], at[step.sources[2]]};
+      const T* in[3] = {at[step.sources[0]], at[step.sources[1]], at[step.sources[2]]};
       functions[step.function].run(n, in, at[step.destination], step.parameters);
-      if (step.rounds) vectors().round(n, at[step.destination]);
+      if (step.rounds) round_block(n, at[step.destination]);
     }
     for (int k = 0; k < n_arrays; ++k) {
       const Register& reg = registers_[k];
@@ -257,7 +286,8 @@ void Pointwise::run_range(void* const* arrays, int64_t begin, int64_t end, float
 }
 
 /// Offset in array k of the element of the iteration space at `position`.
-int64_t Pointwise::offset_of(size_t k, int64_t position) const {
+template <class T>
+int64_t PointwiseOf<T>::offset_of(size_t k, int64_t position) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
   int64_t offset = 0;
   for (size_t axis = walk_->shape.size(); axis-- > 0; position /= walk_->shape[axis])
@@ -265,44 +295,47 @@ int64_t Pointwise::offset_of(size_t k, int64_t position) const {
   return offset;
 }
 
-void Pointwise::load(size_t k, const void* array, int64_t start, int64_t n, float* block) const {
+template <class T>
+void PointwiseOf<T>::load(size_t k, const void* array, int64_t start, int64_t n, T* block) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
   if (!is_narrow(k)) {
-    gather(walk_->shape, strides, static_cast<const float*>(array), start, n, block);
+    gather(walk_->shape, strides, static_cast<const T*>(array), start, n, block);
     return;
   }
   const auto* x = static_cast<const Bf16*>(array);
   if (registers_[k].access == Access::kDense) {
-    vectors().widen(x + start, n, block);
+    widen(x + start, n, block);
     return;
   }
-  Bf16 narrow[kBlock];
-  gather(walk_->shape, strides, x, start, n, narrow);
-  vectors().widen(narrow, n, block);
+  Bf16 halves[kBlock];
+  gather(walk_->shape, strides, x, start, n, halves);
+  widen(halves, n, block);
 }
 
-void Pointwise::store(size_t k, const float* block, int64_t start, int64_t n, void* array) const {
+template <class T>
+void PointwiseOf<T>::store(size_t k, const T* block, int64_t start, int64_t n, void* array) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
   if (!is_narrow(k)) {
-    scatter(walk_->shape, strides, block, start, n, static_cast<float*>(array));
+    scatter(walk_->shape, strides, block, start, n, static_cast<T*>(array));
     return;
   }
   auto* y = static_cast<Bf16*>(array);
   if (registers_[k].access == Access::kDense) {
-    vectors().narrow(block, n, y + start);
+    narrow(block, n, y + start);
     return;
   }
-  Bf16 narrow[kBlock];
-  vectors().narrow(block, n, narrow);
-  scatter(walk_->shape, strides, narrow, start, n, y);
+  Bf16 halves[kBlock];
+  narrow(block, n, halves);
+  scatter(walk_->shape, strides, halves, start, n, y);
 }
 
-void Pointwise::add_up(size_t k, const float* block, int64_t start, int64_t n, double* sums) const {
+template <class T>
+void PointwiseOf<T>::add_up(size_t k, const T* block, int64_t start, int64_t n, double* sums) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
-  const VectorTable& table = vectors();
+  const NumberLoops<T>& table = number_loops<T>();
   const int64_t step = strides.back();
   for_each_run(walk_->shape, strides, start, n, [&](int64_t offset, int64_t position, int64_t length) {
-    const float* values = block + position;
+    const T* values = block + position;
     double* total = sums + offset;
     if (step == 0) {
       *total += table.sum(values, length);
@@ -314,18 +347,22 @@ void Pointwise::add_up(size_t k, const float* block, int64_t start, int64_t n, d
   });
 }
 
-void Pointwise::finish_sums(void* const* arrays, double* sums, int64_t teams) const {
+template <class T>
+void PointwiseOf<T>::finish_sums(void* const* arrays, double* sums, int64_t teams) const {
   int64_t first = 0;
   for (int k : reduced_) {
     for (int64_t i = 0; i < arrays_[k]->size(); ++i) {
       double total = 0;
       for (int64_t team = 0; team < teams; ++team) total += sums[team * sum_elements_ + first + i];
-      set_element(arrays[k], i, static_cast<float>(total), is_narrow(k));
+      set_element(arrays[k], i, static_cast<T>(total), is_narrow(k));
     }
     first += arrays_[k]->size();
   }
 }
 
-void register_pointwise(Registry& registry) { registry.add("pointwise", make<Pointwise>); }
+template class PointwiseOf<float>;
+template class PointwiseOf<double>;
+
+void register_pointwise(Registry& registry) { registry.add("pointwise", make_for_numbers<PointwiseOf>); }
 
 }  // namespace nn_cpu

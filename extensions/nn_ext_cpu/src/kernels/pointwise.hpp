@@ -18,10 +18,12 @@
 
 namespace nn_cpu {
 
-class Pointwise : public Op {
+/// On arrays of T: float, beside which bfloat16 may stand, or double.
+template <class T>
+class PointwiseOf : public Op {
  public:
   /// Setting `program`: a list of InstructionSpec.
-  explicit Pointwise(const Signature& signature);
+  explicit PointwiseOf(const Signature& signature);
 
   void run(void* const* arrays) const override;
   bool independent_of_threads() const override { return reduced_.empty(); }
@@ -31,7 +33,7 @@ class Pointwise : public Op {
     int function;
     int destination;
     int sources[3];
-    float parameters[2];
+    T parameters[2];
     bool rounds = false;  // the result goes to an array of bfloat16, and a later instruction reads it there
   };
   const std::vector<std::optional<ArrayDesc>>& arrays() const { return arrays_; }
@@ -64,10 +66,10 @@ class Pointwise : public Op {
   void cut_at_lines();
   void cut_at_sums();
   int64_t offset_of(size_t k, int64_t position) const;
-  void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers, double* const* sums) const;
-  void load(size_t k, const void* array, int64_t start, int64_t n, float* block) const;
-  void store(size_t k, const float* block, int64_t start, int64_t n, void* array) const;
-  void add_up(size_t k, const float* block, int64_t start, int64_t n, double* sums) const;
+  void run_range(void* const* arrays, int64_t begin, int64_t end, T* buffers, double* const* sums) const;
+  void load(size_t k, const void* array, int64_t start, int64_t n, T* block) const;
+  void store(size_t k, const T* block, int64_t start, int64_t n, void* array) const;
+  void add_up(size_t k, const T* block, int64_t start, int64_t n, double* sums) const;
   void finish_sums(void* const* arrays, double* sums, int64_t teams) const;
 
   std::vector<std::optional<ArrayDesc>> arrays_;
@@ -84,5 +86,7 @@ class Pointwise : public Op {
   int64_t grain_ = 0;
   double cost_ = 0;
 };
+
+using Pointwise = PointwiseOf<float>;
 
 }  // namespace nn_cpu

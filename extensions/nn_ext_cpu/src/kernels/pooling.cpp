@@ -83,19 +83,19 @@ class Pool {
   int64_t images_;
 };
 
-template <bool IsMax>
+template <class T, bool IsMax>
 class Pooling : public Op {
  public:
-  explicit Pooling(const Signature& s) : pool_(s.array(0), s.array(1), s.args, !IsMax) {}
+  explicit Pooling(const Signature& s) : pool_(s.array(0, kDTypeOf<T>), s.array(1, kDTypeOf<T>), s.args, !IsMax) {}
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
-    auto* y = static_cast<float*>(arrays[1]);
-    const auto loop = IsMax ? vectors().max_pool : vectors().sum_pool;
+    const auto* x = static_cast<const T*>(arrays[0]);
+    auto* y = static_cast<T*>(arrays[1]);
+    const auto loop = IsMax ? number_loops<T>().max_pool : number_loops<T>().sum_pool;
     if (pool_.by_planes()) {
-      const Planes planes[] = {{const_cast<float*>(x), pool_.x_size()}, {y, pool_.y_size()}};
+      const PlanesOf<T> planes[] = {{const_cast<T*>(x), pool_.x_size()}, {y, pool_.y_size()}};
       with_planes_as_lanes(planes, 1, pool_.planes(),
-                           [&](float* const* at, int64_t lanes) { loop(pool_.shape_of(lanes), at[0], at[1], lanes); });
+                           [&](T* const* at, int64_t lanes) { loop(pool_.shape_of(lanes), at[0], at[1], lanes); });
       return;
     }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) { loop(pool_.shape(), x + at_x, y + at_y, lanes); });
@@ -109,23 +109,25 @@ class Pooling : public Op {
   Pool pool_;
 };
 
+template <class T>
 class MaxPoolingBackward : public Op {
  public:
-  explicit MaxPoolingBackward(const Signature& s) : pool_(s.array(0), s.array(1), s.args, false) {}
+  explicit MaxPoolingBackward(const Signature& s)
+      : pool_(s.array(0, kDTypeOf<T>), s.array(1, kDTypeOf<T>), s.args, false) {}
 
   void run(void* const* arrays) const override {
-    const auto *x = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
-    auto* dx = static_cast<float*>(arrays[2]);
+    const auto *x = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[1]);
+    auto* dx = static_cast<T*>(arrays[2]);
     if (pool_.by_planes()) {
-      const Planes planes[] = {
-          {const_cast<float*>(x), pool_.x_size()}, {const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
-      with_planes_as_lanes(planes, 2, pool_.planes(), [&](float* const* at, int64_t lanes) {
-        vectors().max_pool_backward(pool_.shape_of(lanes), at[0], at[1], at[2], lanes);
+      const PlanesOf<T> planes[] = {
+          {const_cast<T*>(x), pool_.x_size()}, {const_cast<T*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
+      with_planes_as_lanes(planes, 2, pool_.planes(), [&](T* const* at, int64_t lanes) {
+        number_loops<T>().max_pool_backward(pool_.shape_of(lanes), at[0], at[1], at[2], lanes);
       });
       return;
     }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) {
-      vectors().max_pool_backward(pool_.shape(), x + at_x, dy + at_y, dx + at_x, lanes);
+      number_loops<T>().max_pool_backward(pool_.shape(), x + at_x, dy + at_y, dx + at_x, lanes);
     });
   }
 
@@ -137,22 +139,24 @@ class MaxPoolingBackward : public Op {
   Pool pool_;
 };
 
+template <class T>
 class SumPoolingBackward : public Op {
  public:
-  explicit SumPoolingBackward(const Signature& s) : pool_(s.array(1), s.array(0), s.args, true) {}
+  explicit SumPoolingBackward(const Signature& s)
+      : pool_(s.array(1, kDTypeOf<T>), s.array(0, kDTypeOf<T>), s.args, true) {}
 
   void run(void* const* arrays) const override {
-    const auto* dy = static_cast<const float*>(arrays[0]);
-    auto* dx = static_cast<float*>(arrays[1]);
+    const auto* dy = static_cast<const T*>(arrays[0]);
+    auto* dx = static_cast<T*>(arrays[1]);
     if (pool_.by_planes()) {
-      const Planes planes[] = {{const_cast<float*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
-      with_planes_as_lanes(planes, 1, pool_.planes(), [&](float* const* at, int64_t lanes) {
-        vectors().sum_pool_backward(pool_.shape_of(lanes), at[0], at[1], lanes);
+      const PlanesOf<T> planes[] = {{const_cast<T*>(dy), pool_.y_size()}, {dx, pool_.x_size()}};
+      with_planes_as_lanes(planes, 1, pool_.planes(), [&](T* const* at, int64_t lanes) {
+        number_loops<T>().sum_pool_backward(pool_.shape_of(lanes), at[0], at[1], lanes);
       });
       return;
     }
     pool_.visit([&](int64_t at_x, int64_t at_y, int64_t lanes) {
-      vectors().sum_pool_backward(pool_.shape(), dy + at_y, dx + at_x, lanes);
+      number_loops<T>().sum_pool_backward(pool_.shape(), dy + at_y, dx + at_x, lanes);
     });
   }
 
@@ -164,19 +168,26 @@ class SumPoolingBackward : public Op {
   Pool pool_;
 };
 
+template <class T>
+using MaxPooling = Pooling<T, true>;
+template <class T>
+using SumPooling = Pooling<T, false>;
+
 }  // namespace
 
 void register_pooling(Registry& registry) {
   registry.add(
-      "max_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<true>>, {0}, {1}); }, 1);
+      "max_pooling", [](const Signature& s) { return with_alike_images(s, make_for_numbers<MaxPooling>, {0}, {1}); },
+      1);
   registry.add(
       "max_pooling_backward",
-      [](const Signature& s) { return with_alike_images(s, make<MaxPoolingBackward>, {0, 1}, {2}); }, 2);
+      [](const Signature& s) { return with_alike_images(s, make_for_numbers<MaxPoolingBackward>, {0, 1}, {2}); }, 2);
   registry.add(
-      "sum_pooling", [](const Signature& s) { return with_alike_images(s, make<Pooling<false>>, {0}, {1}); }, 1);
+      "sum_pooling", [](const Signature& s) { return with_alike_images(s, make_for_numbers<SumPooling>, {0}, {1}); },
+      1);
   registry.add(
       "sum_pooling_backward",
-      [](const Signature& s) { return with_alike_images(s, make<SumPoolingBackward>, {0}, {1}); }, 1);
+      [](const Signature& s) { return with_alike_images(s, make_for_numbers<SumPoolingBackward>, {0}, {1}); }, 1);
 }
 
 }  // namespace nn_cpu

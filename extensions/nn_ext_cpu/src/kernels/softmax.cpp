@@ -20,6 +20,7 @@ namespace nn_cpu {
 namespace {
 
 /// The lines along the axis; each is `stride` elements apart.
+template <class T>
 struct Lines : Blocks {
   using Blocks::Blocks;
 
@@ -30,55 +31,58 @@ struct Lines : Blocks {
   template <class Body>
   void visit(int64_t rows, const Body& body) const {
     parallel_for(lines(), std::max<int64_t>(1, 8192 / std::max<int64_t>(c, 1)), [&](int64_t begin, int64_t end, int) {
-      Scratch scratch(Scratch::bytes<float>(rows * c));
-      auto* memory = scratch.take<float>(rows * c);
+      Scratch scratch(Scratch::bytes<T>(rows * c));
+      auto* memory = scratch.take<T>(rows * c);
       for (int64_t line = begin; line < end; ++line) body(line, memory);
     });
   }
 
   /// The elements of a line in one piece: in place where they already are.
-  const float* read(const float* x, int64_t line, float* memory) const {
-    const float* first = x + start(line);
+  const T* read(const T* x, int64_t line, T* memory) const {
+    const T* first = x + start(line);
     if (b == 1) return first;
     for (int64_t i = 0; i < c; ++i) memory[i] = first[i * b];
     return memory;
   }
 
-  void write(const float* values, int64_t line, float* y) const {
+  void write(const T* values, int64_t line, T* y) const {
     if (b == 1) return;
     for (int64_t i = 0; i < c; ++i) y[start(line) + i * b] = values[i];
   }
 
   /// The memory to compute the line of an output in.
-  float* target(float* y, int64_t line, float* memory) const { return b == 1 ? y + start(line) : memory; }
+  T* target(T* y, int64_t line, T* memory) const { return b == 1 ? y + start(line) : memory; }
 };
 
-double log_sum(const float* x, int64_t n, float* exponentials, float& largest) {
-  largest = vectors().max(x, n);
-  return vectors().exp_sum(x, largest, exponentials, n);
+template <class T>
+double log_sum(const T* x, int64_t n, T* exponentials, T& largest) {
+  largest = number_loops<T>().max(x, n);
+  return number_loops<T>().exp_sum(x, largest, exponentials, n);
 }
 
+template <class T>
 class Softmax : public Op {
  public:
-  explicit Softmax(const Signature& s) : lines_(s.array(0), s.args.integer("axis")), log_(s.args.flag("log")) {}
+  explicit Softmax(const Signature& s)
+      : lines_(s.array(0, kDTypeOf<T>), s.args.integer("axis")), log_(s.args.flag("log")) {}
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
-    auto* y = static_cast<float*>(arrays[1]);
+    const auto* x = static_cast<const T*>(arrays[0]);
+    auto* y = static_cast<T*>(arrays[1]);
     const int64_t n = lines_.c;
     if (n == 0) return;
-    lines_.visit(2, [&](int64_t line, float* memory) {
-      const float* from = lines_.read(x, line, memory);
-      float* to = lines_.target(y, line, memory + n);
-      float largest = 0;
+    lines_.visit(2, [&](int64_t line, T* memory) {
+      const T* from = lines_.read(x, line, memory);
+      T* to = lines_.target(y, line, memory + n);
+      T largest = 0;
       if (log_) {
-        Scratch scratch(Scratch::bytes<float>(n));
-        const double total = log_sum(from, n, scratch.take<float>(n), largest);
-        const auto shift = static_cast<float>(std::log(total));
+        Scratch scratch(Scratch::bytes<T>(n));
+        const double total = log_sum(from, n, scratch.take<T>(n), largest);
+        const auto shift = static_cast<T>(std::log(total));
         for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - largest) - shift;
       } else {
-        const auto scale = static_cast<float>(1.0 / log_sum(from, n, to, largest));
-        vectors().rows.row_scale(to, n, scale, to);
+        const auto scale = static_cast<T>(1.0 / log_sum(from, n, to, largest));
+        number_loops<T>().scale(to, n, scale, to);
       }
       lines_.write(to, line, y);
     });
@@ -89,29 +93,31 @@ class Softmax : public Op {
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
-  Lines lines_;
+  Lines<T> lines_;
   bool log_;
 };
 
+template <class T>
 class SoftmaxBackward : public Op {
  public:
-  explicit SoftmaxBackward(const Signature& s) : lines_(s.array(0), s.args.integer("axis")), log_(s.args.flag("log")) {}
+  explicit SoftmaxBackward(const Signature& s)
+      : lines_(s.array(0, kDTypeOf<T>), s.args.integer("axis")), log_(s.args.flag("log")) {}
 
   void run(void* const* arrays) const override {
-    const auto *y = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
-    auto* dx = static_cast<float*>(arrays[2]);
+    const auto *y = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[1]);
+    auto* dx = static_cast<T*>(arrays[2]);
     const int64_t n = lines_.c;
-    lines_.visit(3, [&](int64_t line, float* memory) {
-      const float *values = lines_.read(y, line, memory), *gradient = lines_.read(dy, line, memory + n);
-      float* to = lines_.target(dx, line, memory + 2 * n);
+    lines_.visit(3, [&](int64_t line, T* memory) {
+      const T *values = lines_.read(y, line, memory), *gradient = lines_.read(dy, line, memory + n);
+      T* to = lines_.target(dx, line, memory + 2 * n);
       if (log_) {
-        const auto total = static_cast<float>(vectors().sum(gradient, n));
-        Scratch scratch(Scratch::bytes<float>(n));
-        auto* exponentials = scratch.take<float>(n);
-        vectors().exp_sum(values, 0.0f, exponentials, n);
+        const auto total = static_cast<T>(number_loops<T>().sum(gradient, n));
+        Scratch scratch(Scratch::bytes<T>(n));
+        auto* exponentials = scratch.take<T>(n);
+        number_loops<T>().exp_sum(values, T{0}, exponentials, n);
         for (int64_t i = 0; i < n; ++i) to[i] = gradient[i] - exponentials[i] * total;
       } else {
-        const auto total = static_cast<float>(vectors().dot(gradient, values, n));
+        const auto total = static_cast<T>(number_loops<T>().dot(gradient, values, n));
         for (int64_t i = 0; i < n; ++i) to[i] = values[i] * (gradient[i] - total);
       }
       lines_.write(to, line, dx);
@@ -123,7 +129,7 @@ class SoftmaxBackward : public Op {
   double cost() const override { return 100 + 0.3 * static_cast<double>(lines_.size()); }
 
  private:
-  Lines lines_;
+  Lines<T> lines_;
   bool log_;
 };
 
@@ -136,26 +142,28 @@ void check_labels(const int64_t* labels, int64_t count, int64_t classes) {
   }
 }
 
+template <class T>
 class CrossEntropy : public Op {
  public:
-  explicit CrossEntropy(const Signature& s) : lines_(s.array(0), s.args.integer("axis")) {
-    NN_CHECK(s.contiguous(1, DType::kInt64).size() == lines_.lines() && s.contiguous(2).size() == lines_.lines(),
+  explicit CrossEntropy(const Signature& s) : lines_(s.array(0, kDTypeOf<T>), s.args.integer("axis")) {
+    NN_CHECK(s.contiguous(1, DType::kInt64).size() == lines_.lines() &&
+                 s.contiguous(2, kDTypeOf<T>).size() == lines_.lines(),
              "labels and loss must be one for each line, got others");
   }
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
+    const auto* x = static_cast<const T*>(arrays[0]);
     const auto* labels = static_cast<const int64_t*>(arrays[1]);
-    auto* y = static_cast<float*>(arrays[2]);
+    auto* y = static_cast<T*>(arrays[2]);
     const int64_t n = lines_.c;
     check_labels(labels, lines_.lines(), n);
-    lines_.visit(2, [&](int64_t line, float* memory) {
-      y[line] = 0.0f;
+    lines_.visit(2, [&](int64_t line, T* memory) {
+      y[line] = T{0};
       if (labels[line] < 0) return;
-      const float* from = lines_.read(x, line, memory);
-      float largest = 0;
+      const T* from = lines_.read(x, line, memory);
+      T largest = 0;
       const double total = log_sum(from, n, memory + n, largest);
-      y[line] = static_cast<float>(std::log(total)) - (from[labels[line]] - largest);
+      y[line] = static_cast<T>(std::log(total)) - (from[labels[line]] - largest);
     });
   }
 
@@ -164,33 +172,35 @@ class CrossEntropy : public Op {
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
-  Lines lines_;
+  Lines<T> lines_;
 };
 
+template <class T>
 class CrossEntropyBackward : public Op {
  public:
-  explicit CrossEntropyBackward(const Signature& s) : lines_(s.array(0), s.args.integer("axis")) {
-    NN_CHECK(s.contiguous(1, DType::kInt64).size() == lines_.lines() && s.contiguous(2).size() == lines_.lines(),
+  explicit CrossEntropyBackward(const Signature& s) : lines_(s.array(0, kDTypeOf<T>), s.args.integer("axis")) {
+    NN_CHECK(s.contiguous(1, DType::kInt64).size() == lines_.lines() &&
+                 s.contiguous(2, kDTypeOf<T>).size() == lines_.lines(),
              "labels and dy must be one for each line, got others");
   }
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
+    const auto* x = static_cast<const T*>(arrays[0]);
     const auto* labels = static_cast<const int64_t*>(arrays[1]);
-    const auto* dy = static_cast<const float*>(arrays[2]);
-    auto* dx = static_cast<float*>(arrays[3]);
+    const auto* dy = static_cast<const T*>(arrays[2]);
+    auto* dx = static_cast<T*>(arrays[3]);
     const int64_t n = lines_.c;
     check_labels(labels, lines_.lines(), n);
-    lines_.visit(2, [&](int64_t line, float* memory) {
-      float* to = lines_.target(dx, line, memory + n);
+    lines_.visit(2, [&](int64_t line, T* memory) {
+      T* to = lines_.target(dx, line, memory + n);
       if (labels[line] < 0) {
-        std::fill_n(to, n, 0.0f);
+        std::fill_n(to, n, T{0});
       } else {
-        const float* from = lines_.read(x, line, memory);
-        float largest = 0;
+        const T* from = lines_.read(x, line, memory);
+        T largest = 0;
         const double total = log_sum(from, n, to, largest);
-        const auto of_label = static_cast<float>(dy[line] * (to[labels[line]] / total - 1.0));
-        vectors().rows.row_scale(to, n, static_cast<float>(dy[line] / total), to);
+        const auto of_label = static_cast<T>(dy[line] * (to[labels[line]] / total - 1.0));
+        number_loops<T>().scale(to, n, static_cast<T>(dy[line] / total), to);
         to[labels[line]] = of_label;
       }
       lines_.write(to, line, dx);
@@ -202,16 +212,16 @@ class CrossEntropyBackward : public Op {
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
-  Lines lines_;
+  Lines<T> lines_;
 };
 
 }  // namespace
 
 void register_softmax(Registry& registry) {
-  registry.add("softmax", make<Softmax>, 1);
-  registry.add("softmax_backward", make<SoftmaxBackward>, 2);
-  registry.add("softmax_cross_entropy", make<CrossEntropy>, 2);
-  registry.add("softmax_cross_entropy_backward", make<CrossEntropyBackward>, 3);
+  registry.add("softmax", make_for_numbers<Softmax>, 1);
+  registry.add("softmax_backward", make_for_numbers<SoftmaxBackward>, 2);
+  registry.add("softmax_cross_entropy", make_for_numbers<CrossEntropy>, 2);
+  registry.add("softmax_cross_entropy_backward", make_for_numbers<CrossEntropyBackward>, 3);
 }
 
 }  // namespace nn_cpu

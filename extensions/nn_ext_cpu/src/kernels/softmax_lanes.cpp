@@ -36,16 +36,17 @@ struct Lanes : Blocks {
   }
 };
 
+template <class T>
 class SoftmaxLanes : public Op {
  public:
   explicit SoftmaxLanes(const Signature& s)
-      : lanes_(s.contiguous(0), s.args.integer("axis")), log_(s.args.flag("log")) {}
+      : lanes_(s.contiguous(0, kDTypeOf<T>), s.args.integer("axis")), log_(s.args.flag("log")) {}
 
   void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
-    auto* y = static_cast<float*>(arrays[1]);
+    const auto* x = static_cast<const T*>(arrays[0]);
+    auto* y = static_cast<T*>(arrays[1]);
     lanes_.visit([&](int64_t start, int64_t lanes) {
-      vectors().softmax_lanes(log_, x + start, lanes_.c, lanes_.b, lanes, y + start);
+      number_loops<T>().softmax_lanes(log_, x + start, lanes_.c, lanes_.b, lanes, y + start);
     });
   }
 
@@ -58,16 +59,17 @@ class SoftmaxLanes : public Op {
   bool log_;
 };
 
+template <class T>
 class SoftmaxLanesBackward : public Op {
  public:
   explicit SoftmaxLanesBackward(const Signature& s)
-      : lanes_(s.contiguous(0), s.args.integer("axis")), log_(s.args.flag("log")) {}
+      : lanes_(s.contiguous(0, kDTypeOf<T>), s.args.integer("axis")), log_(s.args.flag("log")) {}
 
   void run(void* const* arrays) const override {
-    const auto *y = static_cast<const float*>(arrays[0]), *dy = static_cast<const float*>(arrays[1]);
-    auto* dx = static_cast<float*>(arrays[2]);
+    const auto *y = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[1]);
+    auto* dx = static_cast<T*>(arrays[2]);
     lanes_.visit([&](int64_t start, int64_t lanes) {
-      vectors().softmax_lanes_gradient(log_, y + start, dy + start, lanes_.c, lanes_.b, lanes, dx + start);
+      number_loops<T>().softmax_lanes_gradient(log_, y + start, dy + start, lanes_.c, lanes_.b, lanes, dx + start);
     });
   }
 
@@ -83,8 +85,8 @@ class SoftmaxLanesBackward : public Op {
 }  // namespace
 
 void register_softmax_lanes(Registry& registry) {
-  registry.add("softmax_lanes", make<SoftmaxLanes>, 1);
-  registry.add("softmax_lanes_backward", make<SoftmaxLanesBackward>, 2);
+  registry.add("softmax_lanes", make_for_numbers<SoftmaxLanes>, 1);
+  registry.add("softmax_lanes_backward", make_for_numbers<SoftmaxLanesBackward>, 2);
 }
 
 }  // namespace nn_cpu

@@ -43,18 +43,19 @@ struct Operands {
 
 enum Place { kX, kWeight, kBias, kY, kDy, kDx, kDweight, kDbias };
 
-template <bool kTransposed>
+template <bool kTransposed, class T>
 class Convolution : public Op {
  public:
   explicit Convolution(const Signature& s)
-      : of_(s.args, s.array(kTransposed ? kY : kX), s.array(kTransposed ? kX : kY), s.array(kWeight)) {
-    if (s.has(kBias)) s.contiguous(kBias);
+      : of_(s.args, s.array(kTransposed ? kY : kX, kDTypeOf<T>), s.array(kTransposed ? kX : kY, kDTypeOf<T>),
+            s.array(kWeight, kDTypeOf<T>)) {
+    if (s.has(kBias)) s.contiguous(kBias, kDTypeOf<T>);
   }
 
   void run(void* const* arrays) const override {
-    const auto *x = static_cast<const float*>(arrays[kX]), *weight = static_cast<const float*>(arrays[kWeight]),
-               *bias = static_cast<const float*>(arrays[kBias]);
-    auto* y = static_cast<float*>(arrays[kY]);
+    const auto *x = static_cast<const T*>(arrays[kX]), *weight = static_cast<const T*>(arrays[kWeight]),
+               *bias = static_cast<const T*>(arrays[kBias]);
+    auto* y = static_cast<T*>(arrays[kY]);
     if constexpr (kTransposed) {
       unfold_up(of_.shape, x, of_.small, weight, of_.weight, bias, y, of_.large);
     } else {
@@ -68,26 +69,27 @@ class Convolution : public Op {
   Operands of_;
 };
 
-template <bool kTransposed>
+template <bool kTransposed, class T>
 class ConvolutionBackward : public Op {
  public:
   explicit ConvolutionBackward(const Signature& s)
-      : of_(s.args, kTransposed ? s.array(kDy) : x_of(s), kTransposed ? x_of(s) : s.array(kDy),
-            s.array(s.has(kWeight) ? kWeight : kDweight)),
-        dx_(s.array(s.has(kDx) ? kDx : kX)),
-        dy_(s.array(kDy)) {
-    const ArrayDesc& weight = s.array(s.has(kDweight) ? kDweight : kWeight);
+      : of_(s.args, kTransposed ? s.array(kDy, kDTypeOf<T>) : x_of(s),
+            kTransposed ? x_of(s) : s.array(kDy, kDTypeOf<T>),
+            s.array(s.has(kWeight) ? kWeight : kDweight, kDTypeOf<T>)),
+        dx_(s.array(s.has(kDx) ? kDx : kX, kDTypeOf<T>)),
+        dy_(s.array(kDy, kDTypeOf<T>)) {
+    const ArrayDesc& weight = s.array(s.has(kDweight) ? kDweight : kWeight, kDTypeOf<T>);
     dweight_ = Operands(s.args, kTransposed ? dy_ : x_of(s), kTransposed ? x_of(s) : dy_, weight).weight;
-    if (s.has(kDbias)) s.contiguous(kDbias);
+    if (s.has(kDbias)) s.contiguous(kDbias, kDTypeOf<T>);
   }
 
   void run(void* const* arrays) const override {
-    const auto *x = static_cast<const float*>(arrays[kX]), *weight = static_cast<const float*>(arrays[kWeight]),
-               *dy = static_cast<const float*>(arrays[kDy]);
-    auto *dx = static_cast<float*>(arrays[kDx]), *dweight = static_cast<float*>(arrays[kDweight]),
-         *dbias = static_cast<float*>(arrays[kDbias]);
-    if (dx != nullptr && kTransposed) unfold_down(of_.shape, dy, of_.large, weight, of_.weight, nullptr, dx, dx_);
-    if (dx != nullptr && !kTransposed) unfold_up(of_.shape, dy, of_.small, weight, of_.weight, nullptr, dx, dx_);
+    const auto *x = static_cast<const T*>(arrays[kX]), *weight = static_cast<const T*>(arrays[kWeight]),
+               *dy = static_cast<const T*>(arrays[kDy]);
+    auto *dx = static_cast<T*>(arrays[kDx]), *dweight = static_cast<T*>(arrays[kDweight]),
+         *dbias = static_cast<T*>(arrays[kDbias]);
+    if (dx != nullptr && kTransposed) unfold_down(of_.shape, dy, of_.large, weight, of_.weight, kNoBias, dx, dx_);
+    if (dx != nullptr && !kTransposed) unfold_up(of_.shape, dy, of_.small, weight, of_.weight, kNoBias, dx, dx_);
     if (dweight != nullptr) {
       unfold_weights(of_.shape, kTransposed ? x : dy, of_.small, kTransposed ? dy : x, of_.large, dweight, dweight_);
     }
@@ -97,10 +99,12 @@ class ConvolutionBackward : public Op {
   double cost() const override { return 2 * of_.cost(); }
 
  private:
-  static const ArrayDesc& x_of(const Signature& s) { return s.array(s.has(kX) ? kX : kDx); }
+  static constexpr const T* kNoBias = nullptr;
+
+  static const ArrayDesc& x_of(const Signature& s) { return s.array(s.has(kX) ? kX : kDx, kDTypeOf<T>); }
 
   /// The gradient of the bias: sums of dy over everything but channels, in double.
-  void sum(const float* dy, float* dbias) const {
+  void sum(const T* dy, T* dbias) const {
     const Dims& shape = dy_.shape;
     parallel_for(shape[1], 1 + 16384 * shape[1] / (dy_.size() + 1), [&](int64_t begin, int64_t end, int) {
       for (int64_t k = begin; k < end; ++k) {
@@ -108,7 +112,7 @@ class ConvolutionBackward : public Op {
         Dims index(shape.size(), 0);
         const size_t last = shape.size() - 1;
         for (bool more = true; more;) {
-          const float* line = dy + k * dy_.strides[1];
+          const T* line = dy + k * dy_.strides[1];
           for (size_t axis = 0; axis < last; ++axis) line += axis == 1 ? 0 : index[axis] * dy_.strides[axis];
           for (int64_t i = 0; i < shape[last]; ++i) total += static_cast<double>(line[i * dy_.strides[last]]);
           more = false;
@@ -118,7 +122,7 @@ class ConvolutionBackward : public Op {
             if (!more) index[axis] = 0;
           }
         }
-        dbias[k] = static_cast<float>(total);
+        dbias[k] = static_cast<T>(total);
       }
     });
   }
@@ -129,15 +133,21 @@ class ConvolutionBackward : public Op {
   ArrayDesc dy_;
 };
 
+template <template <bool, class> class OpOf, bool kTransposed>
+std::unique_ptr<Op> make_unfolded(const Signature& s) {
+  if (is_wide(s)) return std::make_unique<OpOf<kTransposed, double>>(s);
+  return std::make_unique<OpOf<kTransposed, float>>(s);
+}
+
 }  // namespace
 
-std::unique_ptr<Op> make_unfolded_convolution(const Signature& s) { return make<Convolution<false>>(s); }
+std::unique_ptr<Op> make_unfolded_convolution(const Signature& s) { return make_unfolded<Convolution, false>(s); }
 std::unique_ptr<Op> make_unfolded_convolution_backward(const Signature& s) {
-  return make<ConvolutionBackward<false>>(s);
+  return make_unfolded<ConvolutionBackward, false>(s);
 }
-std::unique_ptr<Op> make_unfolded_deconvolution(const Signature& s) { return make<Convolution<true>>(s); }
+std::unique_ptr<Op> make_unfolded_deconvolution(const Signature& s) { return make_unfolded<Convolution, true>(s); }
 std::unique_ptr<Op> make_unfolded_deconvolution_backward(const Signature& s) {
-  return make<ConvolutionBackward<true>>(s);
+  return make_unfolded<ConvolutionBackward, true>(s);
 }
 
 }  // namespace nn_cpu

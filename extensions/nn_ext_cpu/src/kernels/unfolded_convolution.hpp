@@ -1,5 +1,5 @@
 // Convolutions as matrix products, for calls that oneDNN does not take, or only by a method that must not run or is
-// slow. Arrays and settings are those of kernels/convolution.cpp; all are float32.
+// slow. Arrays and settings are those of kernels/convolution.cpp; all are float32, or all float64.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // Updates of many parameters at once. All operations take hyper (float64, read at each run), then for each parameter
-// the arrays of the rule, all float32 and contiguous:
+// the arrays of the rule, all float32 or all float64, and contiguous:
 //   update          w, g, states ...     setting `rule`: a solver of vector/update.cpp; changes w and states
 //   weight_decay    w, g                 hyper: rate;   g += rate w
 //   scale_grad      w, g                 hyper: scale;  g *= scale
@@ -17,33 +17,32 @@
 namespace nn_cpu {
 namespace {
 
-using Numbers = std::array<float, 8>;
+using Numbers = std::array<double, 8>;
 
 /// The numbers `h` of a solver's loop, from its hyper-parameters in the order that the solver documents.
 using Derive = Numbers (*)(const double* hyper);
 
-float corrected(double alpha, double beta1, double beta2, double t) {
-  return static_cast<float>(alpha * std::sqrt(1.0 - std::pow(beta2, t)) / (1.0 - std::pow(beta1, t)));
+double corrected(double alpha, double beta1, double beta2, double t) {
+  return alpha * std::sqrt(1.0 - std::pow(beta2, t)) / (1.0 - std::pow(beta1, t));
 }
 
 /// beta1, 1 - beta1, beta2, 1 - beta2, eps, preceded by a step size.
-Numbers adam_numbers(float alpha, const double* h, double decay = 0.0) {
-  const auto f = [](double value) { return static_cast<float>(value); };
-  return {alpha, f(h[1]), f(1 - h[1]), f(h[2]), f(1 - h[2]), f(h[3]), f(decay)};
+Numbers adam_numbers(double alpha, const double* h, double decay = 0.0) {
+  return {alpha, h[1], 1 - h[1], h[2], 1 - h[2], h[3], decay};
 }
 
 /// Those of Adam and the bounds of the rate, which close in on final_lr as far as alpha was scheduled.
-Numbers bounded(float alpha, const double* h, double scheduled, double t) {
+Numbers bounded(double alpha, const double* h, double scheduled, double t) {
   Numbers numbers = adam_numbers(alpha, h);
   const double final_lr = h[4] * scheduled, gamma = h[5];
-  numbers[6] = static_cast<float>(final_lr * (1 - 1 / (gamma * t + 1)));
-  numbers[7] = static_cast<float>(final_lr * (1 + 1 / (gamma * t)));
+  numbers[6] = final_lr * (1 - 1 / (gamma * t + 1));
+  numbers[7] = final_lr * (1 + 1 / (gamma * t));
   return numbers;
 }
 
 Numbers plain(std::initializer_list<double> values) {
   Numbers numbers{};
-  std::transform(values.begin(), values.end(), numbers.begin(), [](double value) { return static_cast<float>(value); });
+  std::copy(values.begin(), values.end(), numbers.begin());
   return numbers;
 }
 
@@ -62,11 +61,8 @@ const Rule kRules[] = {
     {"AdamW", "AdamW",
      [](const double* h) { return adam_numbers(corrected(h[0], h[1], h[2], h[6]), h, h[0] / h[5] * h[4]); }},
     {"AMSGRAD", "AMSGRAD",
-     [](const double* h) {
-       return adam_numbers(h[4] != 0.0 ? corrected(h[0], h[1], h[2], h[5]) : static_cast<float>(h[0]), h);
-     }},
-    {"Adamax", "Adamax",
-     [](const double* h) { return adam_numbers(static_cast<float>(h[0] / (1.0 - std::pow(h[1], h[4]))), h); }},
+     [](const double* h) { return adam_numbers(h[4] != 0.0 ? corrected(h[0], h[1], h[2], h[5]) : h[0], h); }},
+    {"Adamax", "Adamax", [](const double* h) { return adam_numbers(h[0] / (1.0 - std::pow(h[1], h[4])), h); }},
     {"Adagrad", "Adagrad", [](const double* h) { return plain({h[0], h[1]}); }},
     {"RMSprop", "RMSprop", [](const double* h) { return plain({h[0], h[2], h[1], 1 - h[1]}); }},
     {"Adadelta", "Adadelta", [](const double* h) { return plain({h[0], h[2], h[1], 1 - h[1]}); }},
@@ -75,24 +71,27 @@ const Rule kRules[] = {
      [](const double* h) { return bounded(corrected(h[0], h[1], h[2], h[7]), h, h[0] / h[6], h[7]); }},
     {"AMSBound", "AMSBound",
      [](const double* h) {
-       return bounded(h[6] != 0.0 ? corrected(h[0], h[1], h[2], h[8]) : static_cast<float>(h[0]), h, h[0] / h[7], h[8]);
+       return bounded(h[6] != 0.0 ? corrected(h[0], h[1], h[2], h[8]) : h[0], h, h[0] / h[7], h[8]);
      }},
     {"Lion", "Lion", [](const double* h) { return plain({h[0], h[1], 1 - h[1], h[2], 1 - h[2], h[3]}); }},
 };
 
+template <class T>
 class Update : public Op {
  public:
   explicit Update(const Signature& s)
       : rule_(rule_named(kRules, s.args.get<std::string>("rule"))),
         loop_(find_update_loop(rule_.loop)),
-        n_states_(vectors().updates().functions[loop_].n_states),
+        n_states_(number_loops<T>().updates().functions[loop_].n_states),
         group_(s, 2 + n_states_) {}
 
   void run(void* const* arrays) const override {
-    const Numbers numbers = rule_.derive(static_cast<const double*>(arrays[0]));
-    const UpdateLoop loop = vectors().updates().functions[loop_].run;
+    const Numbers derived = rule_.derive(static_cast<const double*>(arrays[0]));
+    std::array<T, 8> numbers;
+    std::transform(derived.begin(), derived.end(), numbers.begin(), [](double value) { return static_cast<T>(value); });
+    const UpdateLoop<T> loop = number_loops<T>().updates().functions[loop_].run;
     group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
-      float* states[3];
+      T* states[3];
       for (int k = 0; k < n_states_; ++k) states[k] = group_.array(arrays, parameter, 2 + k) + offset;
       loop(n, group_.array(arrays, parameter, 0) + offset, group_.array(arrays, parameter, 1) + offset, states,
            numbers.data());
@@ -107,10 +106,11 @@ class Update : public Op {
   const Rule& rule_;
   int loop_;
   int n_states_;
-  Group group_;
+  GroupOf<T> group_;
 };
 
 /// The common part of the operations on gradients.
+template <class T>
 class ChangeGrad : public Op {
  public:
   ChangeGrad(const Signature& s) : group_(s, 2) {}
@@ -119,52 +119,66 @@ class ChangeGrad : public Op {
   double cost() const override { return 100 + 0.3 * static_cast<double>(group_.size()); }
 
  protected:
-  Group group_;
+  GroupOf<T> group_;
 };
 
-class WeightDecay final : public ChangeGrad {
+template <class T>
+class WeightDecay final : public ChangeGrad<T> {
  public:
-  using ChangeGrad::ChangeGrad;
+  using ChangeGrad<T>::ChangeGrad;
+  using ChangeGrad<T>::group_;
   void run(void* const* arrays) const override {
-    const auto rate = static_cast<float>(*static_cast<const double*>(arrays[0]));
+    const auto rate = static_cast<T>(*static_cast<const double*>(arrays[0]));
     group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
-      vectors().axpy(rate, group_.array(arrays, parameter, 0) + offset, group_.array(arrays, parameter, 1) + offset, n);
+      number_loops<T>().axpy(rate, group_.array(arrays, parameter, 0) + offset,
+                             group_.array(arrays, parameter, 1) + offset, n);
     });
   }
 };
 
-class ScaleGrad final : public ChangeGrad {
+template <class T>
+class ScaleGrad final : public ChangeGrad<T> {
  public:
-  using ChangeGrad::ChangeGrad;
+  using ChangeGrad<T>::ChangeGrad;
+  using ChangeGrad<T>::group_;
   void run(void* const* arrays) const override {
-    const auto scale = static_cast<float>(*static_cast<const double*>(arrays[0]));
+    const auto scale = static_cast<T>(*static_cast<const double*>(arrays[0]));
     group_.visit([&](size_t parameter, int64_t offset, int64_t n) {
-      float* g = group_.array(arrays, parameter, 1) + offset;
-      vectors().rows.row_scale(g, n, scale, g);
+      T* g = group_.array(arrays, parameter, 1) + offset;
+      number_loops<T>().scale(g, n, scale, g);
     });
   }
 };
 
-class ClipGrad final : public ChangeGrad {
+template <class T>
+class ClipGrad final : public ChangeGrad<T> {
  public:
-  using ChangeGrad::ChangeGrad;
+  using ChangeGrad<T>::ChangeGrad;
+  using ChangeGrad<T>::group_;
   void run(void* const* arrays) const override {
     const double limit = *static_cast<const double*>(arrays[0]);
-    const auto grain = static_cast<int64_t>(group_.size() < Group::kGrain ? group_.count() : 1);
+    const auto grain = static_cast<int64_t>(group_.size() < GroupOf<T>::kGrain ? group_.count() : 1);
     parallel_for(static_cast<int64_t>(group_.count()), grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t parameter = begin; parameter < end; ++parameter) {
-        float* g = group_.array(arrays, parameter, 1);
+        T* g = group_.array(arrays, parameter, 1);
         const double norm = std::sqrt(squares_of(g, group_.size(parameter)));
-        if (norm > limit) vectors().rows.row_scale(g, group_.size(parameter), static_cast<float>(limit / norm), g);
+        if (norm > limit) number_loops<T>().scale(g, group_.size(parameter), static_cast<T>(limit / norm), g);
       }
     });
   }
 };
 
+/// The operation for float, or for double; hyper-parameters are float64 anyway.
+template <template <class> class OpOf>
+std::unique_ptr<Op> make_for_parameters(const Signature& s) {
+  if (is_wide(s, 1)) return std::make_unique<OpOf<double>>(s);
+  return std::make_unique<OpOf<float>>(s);
+}
+
 }  // namespace
 
 int find_update_loop(const char* name) {
-  const UpdateTable table = vectors().updates();
+  const UpdateTable<float> table = vectors().updates();
   for (int i = 0; i < table.count; ++i) {
     if (std::string(table.functions[i].name) == name) return i;
   }
@@ -180,11 +194,13 @@ double squares_of(const float* x, int64_t n) {
   return sum;
 }
 
+double squares_of(const double* x, int64_t n) { return vectors().wide.sum_of_squares(x, n); }
+
 void register_update(Registry& registry) {
-  registry.add("update", make<Update>);
-  registry.add("weight_decay", make<WeightDecay>);
-  registry.add("scale_grad", make<ScaleGrad>);
-  registry.add("clip_grad", make<ClipGrad>);
+  registry.add("update", make_for_parameters<Update>);
+  registry.add("weight_decay", make_for_parameters<WeightDecay>);
+  registry.add("scale_grad", make_for_parameters<ScaleGrad>);
+  registry.add("clip_grad", make_for_parameters<ClipGrad>);
 }
 
 std::vector<std::string> update_names() {

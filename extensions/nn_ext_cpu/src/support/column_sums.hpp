@@ -9,6 +9,7 @@ namespace nn_cpu {
 
 /// out[j] = sum over rows of x (rows, columns), in double; plus out[j] if `accumulate`.
 void column_sums(const float* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
+void column_sums(const double* x, int64_t rows, int64_t columns, double* out, bool accumulate = false);
 void column_sums(const Bf16* x, int64_t rows, int64_t columns, float* out, bool accumulate = false);
 
 /// The same for rows that are `ld` elements apart.

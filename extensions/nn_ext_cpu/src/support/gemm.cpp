@@ -94,7 +94,21 @@ bool multiplies_bfloat16() { return false; }
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
           const float* bias) {
   if (m == 0 || n == 0) return;
-  (is_slender(m, n, k) ? slender : blocked_product)(m, n, k, a, b, accumulate, c, ldc, bias);
+  if (is_slender(m, n, k)) return slender(m, n, k, a, b, accumulate, c, ldc, bias);
+  blocked_product(m, n, k, a, b, accumulate, c, ldc, bias);
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, MatrixOf<double> a, MatrixOf<double> b, bool accumulate, double* c,
+          int64_t ldc, const double* bias) {
+  if (m == 0 || n == 0) return;
+  for (int64_t i = 0; i < m && k == 0; ++i) {  // there is nothing to pack
+    for (int64_t j = 0; j < n; ++j) {
+      double& element = c[i * ldc + j];
+      element = (accumulate ? element : 0.0) + (bias != nullptr ? bias[j] : 0.0);
+    }
+  }
+  if (k == 0) return;
+  blocked_product(m, n, k, a, b, accumulate, c, ldc, bias);
 }
 
 }  // namespace nn_cpu

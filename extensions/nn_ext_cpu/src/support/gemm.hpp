@@ -1,4 +1,4 @@
-// Matrix product of row-major float32 matrices.
+// Matrix products of row-major matrices of float32 or float64.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,20 @@
 namespace nn_cpu {
 
 /// A matrix in memory: rows `ld` elements apart; `transposed` means that it is read by columns.
-struct Matrix {
-  const float* data;
+template <class T>
+struct MatrixOf {
+  const T* data;
   int64_t ld;
   bool transposed = false;
 };
+using Matrix = MatrixOf<float>;
 
 /// c (m, n) = a (m, k) b (k, n), plus c if `accumulate`, plus `bias` (n) in each row if it is given. Runs on several
 /// threads when the work is worth it, and on the calling one inside a parallel region.
 void gemm(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
           const float* bias = nullptr);
+void gemm(int64_t m, int64_t n, int64_t k, MatrixOf<double> a, MatrixOf<double> b, bool accumulate, double* c,
+          int64_t ldc, const double* bias = nullptr);
 
 /// Whether this build has oneDNN.
 bool has_onednn();

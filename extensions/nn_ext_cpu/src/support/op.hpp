@@ -1,10 +1,12 @@
 // An operation: prepared once from descriptions of its arrays, run many times on raw pointers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "support/args.hpp"
@@ -86,6 +88,23 @@ class Registry {
   };
   std::map<std::string, Entry> entries_;
 };
+
+/// Whether an array of the call holds float64; `first` of them may anyway.
+inline bool is_wide(const Signature& signature, size_t first = 0) {
+  return std::any_of(signature.arrays.begin() + static_cast<int64_t>(std::min(first, signature.arrays.size())),
+                     signature.arrays.end(), [](const auto& desc) { return desc && desc->dtype == DType::kFloat64; });
+}
+
+/// The dtype of arrays of T.
+template <class T>
+inline constexpr DType kDTypeOf = std::is_same_v<T, double> ? DType::kFloat64 : DType::kFloat32;
+
+/// A factory of the operation for float, or for double where an array holds float64.
+template <template <class> class OpOf>
+std::unique_ptr<Op> make_for_numbers(const Signature& signature) {
+  if (is_wide(signature)) return std::make_unique<OpOf<double>>(signature);
+  return std::make_unique<OpOf<float>>(signature);
+}
 
 /// Shorthand for factories of operations whose constructor takes the signature.
 template <class T>

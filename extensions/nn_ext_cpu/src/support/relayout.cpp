@@ -67,11 +67,11 @@ std::unique_ptr<Op> with_alike_images(const Signature& signature, Factory factor
   if (all_contiguous || all_channels_last) return factory(signature);
   Signature alike = signature;
   std::vector<Image> images;
-  bool narrow = false;  // all images have one type
+  DType dtype = DType::kFloat32;  // all images have one
   const auto convert = [&](size_t position, bool is_output) {
     if (!signature.has(position) || signature.arrays[position]->channels_last()) return;
-    const ArrayDesc& desc = signature.floating(position);
-    narrow |= desc.dtype == DType::kBFloat16;
+    const ArrayDesc& desc = *signature.arrays[position];
+    dtype = desc.dtype;
     alike.arrays[position]->strides = channels_last_strides(desc.shape);
     images.push_back(
         {position, is_output, desc.size(), Walk(desc.shape, {alike.arrays[position]->strides, desc.strides}, 0)});
@@ -79,7 +79,10 @@ std::unique_ptr<Op> with_alike_images(const Signature& signature, Factory factor
   for (const size_t position : inputs) convert(position, false);
   for (const size_t position : outputs) convert(position, true);
   auto op = factory(alike);
-  if (narrow) return std::make_unique<Relayout<Bf16>>(std::move(op), signature.arrays.size(), std::move(images));
+  if (dtype == DType::kBFloat16)
+    return std::make_unique<Relayout<Bf16>>(std::move(op), signature.arrays.size(), std::move(images));
+  if (dtype == DType::kFloat64)
+    return std::make_unique<Relayout<double>>(std::move(op), signature.arrays.size(), std::move(images));
   return std::make_unique<Relayout<float>>(std::move(op), signature.arrays.size(), std::move(images));
 }
 

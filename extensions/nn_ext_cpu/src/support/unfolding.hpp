@@ -2,7 +2,7 @@
 // products with the unfolded image: the matrix of the values that each filter reads at each position.
 //   small[n, s, o] = sum over b, t of weight[s, b, t] large[n, b, o stride + t dilation - pad], for each group
 // Weights have the axes (G, S / G, B / G, kernel); images have any strides. Time O(products), working memory O(kBytes)
-// for each thread; sums are float32.
+// for each thread. T is float or double, the type of sums, too.
 #pragma once
 
 #include "support/array.hpp"
@@ -32,15 +32,18 @@ struct WeightLayout {
 };
 
 /// small = the convolution of large, plus bias for each channel if it is not nullptr.
-void unfold_down(const Unfolding& u, const float* large, const ImageLayout& large_layout, const float* weight,
-                 const WeightLayout& weight_layout, const float* bias, float* small, const ImageLayout& small_layout);
+template <class T>
+void unfold_down(const Unfolding& u, const T* large, const ImageLayout& large_layout, const T* weight,
+                 const WeightLayout& weight_layout, const T* bias, T* small, const ImageLayout& small_layout);
 
 /// large = the transposed convolution of small, plus bias for each channel if it is not nullptr.
-void unfold_up(const Unfolding& u, const float* small, const ImageLayout& small_layout, const float* weight,
-               const WeightLayout& weight_layout, const float* bias, float* large, const ImageLayout& large_layout);
+template <class T>
+void unfold_up(const Unfolding& u, const T* small, const ImageLayout& small_layout, const T* weight,
+               const WeightLayout& weight_layout, const T* bias, T* large, const ImageLayout& large_layout);
 
 /// dweight = the gradient of the weights for these images.
-void unfold_weights(const Unfolding& u, const float* small, const ImageLayout& small_layout, const float* large,
-                    const ImageLayout& large_layout, float* dweight, const WeightLayout& weight_layout);
+template <class T>
+void unfold_weights(const Unfolding& u, const T* small, const ImageLayout& small_layout, const T* large,
+                    const ImageLayout& large_layout, T* dweight, const WeightLayout& weight_layout);
 
 }  // namespace nn_cpu

@@ -51,8 +51,23 @@ std::atomic<const VectorTable*>& selected() {
 const VectorTable& vectors() { return *selected().load(std::memory_order_relaxed); }
 
 template <>
+const NumberLoops<float>& number_loops() {
+  return vectors();
+}
+
+template <>
+const NumberLoops<double>& number_loops() {
+  return vectors().wide;
+}
+
+template <>
 const RowLoops<float>& row_loops() {
   return vectors().rows;
+}
+
+template <>
+const RowLoops<double>& row_loops() {
+  return vectors().wide_rows;
 }
 
 template <>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace nn_cpu {
 
@@ -13,32 +14,38 @@ struct Bf16 {
 };
 
 /// out[i] = f(in[0][i], in[1][i], ..., parameters) for n elements; `out` may be one of the inputs.
-using BlockLoop = void (*)(int64_t n, const float* const* in, float* out, const float* parameters);
+template <class T>
+using BlockLoop = void (*)(int64_t n, const T* const* in, T* out, const T* parameters);
 
+template <class T>
 struct BlockFunction {
   const char* name;
   int arity;
   int n_parameters;
   float cost;  // rough nanoseconds per element
-  BlockLoop run;
+  BlockLoop<T> run;
 };
 
+template <class T>
 struct BlockTable {
-  const BlockFunction* functions;
+  const BlockFunction<T>* functions;
   int count;
 };
 
 /// One step of a solver on n elements; see vector/update.cpp.
-using UpdateLoop = void (*)(int64_t n, float* w, const float* g, float* const* states, const float* h);
+template <class T>
+using UpdateLoop = void (*)(int64_t n, T* w, const T* g, T* const* states, const T* h);
 
+template <class T>
 struct UpdateFunction {
   const char* name;
   int n_states;
-  UpdateLoop run;
+  UpdateLoop<T> run;
 };
 
+template <class T>
 struct UpdateTable {
-  const UpdateFunction* functions;
+  const UpdateFunction<T>* functions;
   int count;
 };
 
@@ -72,21 +79,27 @@ struct CellTable {
 /// The loops of vector/along.cpp treat at most this many lanes at a time.
 constexpr int64_t kMaxLanes = 128;
 
-/// Matrices (rows, columns) of T, float or Bf16; see vector/rows.cpp.
+/// The type of parameters and statistics beside elements of T.
+template <class T>
+using ParameterOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+/// Matrices (rows, columns) of T, float, Bf16 or double, and numbers for each column or row; see vector/rows.cpp.
 template <class T>
 struct RowLoops {
-  void (*column_moments)(const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2);
-  void (*row_moments)(const T* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_products)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift,
+  using Number = ParameterOf<T>;
+  void (*column_moments)(const T* x, int64_t rows, int64_t columns, const Number* shift, double* s1, double* s2);
+  void (*row_moments)(const T* x, int64_t n, Number shift, double* s1, double* s2);
+  void (*column_products)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const Number* shift,
                           double* s1, double* s2);
-  void (*row_products)(const T* dy, const T* y, const T* x, int64_t n, float shift, double* s1, double* s2);
-  void (*column_standardize)(const T* x, const T* z, int64_t rows, int64_t columns, const float* mean,
-                             const float* scale, const float* shift, bool relu, T* y);
-  void (*row_standardize)(const T* x, const T* z, int64_t n, float mean, float scale, float shift, bool relu, T* y);
-  void (*row_scale)(const T* x, int64_t n, float a, T* y);
-  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* mean,
-                          const float* p, const float* q, const float* r, T* dx);
-  void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, float mean, float p, float q, float r, T* dx);
+  void (*row_products)(const T* dy, const T* y, const T* x, int64_t n, Number shift, double* s1, double* s2);
+  void (*column_standardize)(const T* x, const T* z, int64_t rows, int64_t columns, const Number* mean,
+                             const Number* scale, const Number* shift, bool relu, T* y);
+  void (*row_standardize)(const T* x, const T* z, int64_t n, Number mean, Number scale, Number shift, bool relu, T* y);
+  void (*row_scale)(const T* x, int64_t n, Number a, T* y);
+  void (*column_gradient)(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const Number* mean,
+                          const Number* p, const Number* q, const Number* r, T* dx);
+  void (*row_gradient)(const T* dy, const T* y, const T* x, int64_t n, Number mean, Number p, Number q, Number r,
+                       T* dx);
 };
 
 /// Transforms of Winograd's convolution; pixels and filters are given by pointers. Those for gradients may be missing;
@@ -100,24 +113,60 @@ struct WinogradLoops {
   void (*weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
 };
 
-/// Loops of one instruction set; each is described where it is defined (src/vector).
-struct VectorTable {
-  const char* isa;
-  BlockTable (*pointwise)();
-  UpdateTable (*updates)();
-  CellTable (*cells)();
+/// The loops that there are for float and for double; each is described where it is defined (src/vector).
+template <class T>
+struct NumberLoops {
+  BlockTable<T> (*pointwise)();
+  UpdateTable<T> (*updates)();
   // reductions of a contiguous row; sums keep partial sums of blocks in double
-  double (*sum)(const float* x, int64_t n);
-  double (*sum_of_squares)(const float* x, int64_t n);
-  double (*dot)(const float* x, const float* y, int64_t n);
-  float (*max)(const float* x, int64_t n);
-  float (*min)(const float* x, int64_t n);
-  void (*axpy)(float a, const float* x, float* y, int64_t n);
+  double (*sum)(const T* x, int64_t n);
+  double (*sum_of_squares)(const T* x, int64_t n);
+  double (*dot)(const T* x, const T* y, int64_t n);
+  T (*max)(const T* x, int64_t n);
+  T (*min)(const T* x, int64_t n);
   // y[i] += ..., rows added into a vector
-  void (*add_to_double)(const float* x, double* y, int64_t n);
-  void (*add_to)(const float* x, float* y, int64_t n);
+  void (*add_to_double)(const T* x, double* y, int64_t n);
+  void (*add_to)(const T* x, T* y, int64_t n);
+  // y = a x, y += a x
+  void (*scale)(const T* x, int64_t n, T a, T* y);
+  void (*axpy)(T a, const T* x, T* y, int64_t n);
+  // rows that are standardized, see vector/standardize.cpp
+  void (*standardize)(const T* x, int64_t n, T mean, T scale, T shift, T* y);
+  void (*standardize_each)(const T* x, int64_t n, T mean, T rate, const T* gamma, const T* beta, T* y);
+  void (*standardize_products)(const T* dy, const T* gamma, const T* x, int64_t n, T mean, double* s1, double* s2);
+  void (*standardize_gradient)(const T* dy, const T* gamma, T scale, const T* x, int64_t n, T mean, T p, T q, T r,
+                               T* dx);
+  void (*add_standardized)(const T* dy, const T* x, int64_t n, T mean, T rate, T* y);
+  // sums along an axis, see vector/sums.cpp
+  void (*row_sums)(const T* x, int64_t rows, int64_t n, double scale, T* y);
+  void (*lane_sums)(const T* x, int64_t count, int64_t stride, int64_t lanes, double scale, T* y);
+  // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
+  double (*exp_sum)(const T* x, T shift, T* y, int64_t n);
+  // softmax for neighbouring lanes, see vector/softmax.cpp
+  void (*softmax_lanes)(bool log_too, const T* x, int64_t count, int64_t stride, int64_t lanes, T* y);
+  void (*softmax_lanes_gradient)(bool log_too, const T* y, const T* dy, int64_t count, int64_t stride, int64_t lanes,
+                                 T* dx);
+  void (*max_pool)(const PoolShape& shape, const T* x, T* y, int64_t lanes);
+  void (*max_pool_backward)(const PoolShape& shape, const T* x, const T* dy, T* dx, int64_t lanes);
+  void (*sum_pool)(const PoolShape& shape, const T* x, T* y, int64_t lanes);
+  void (*sum_pool_backward)(const PoolShape& shape, const T* dy, T* dx, int64_t lanes);
+  void (*transpose)(const T* x, int64_t rows, int64_t columns, int64_t ldx, T* y, int64_t ldy);
+  // blocks of large products, see vector/blocks.cpp
+  int64_t tile_rows, tile_columns;
+  void (*pack_rows)(const T* a, int64_t ld, bool transposed, int64_t rows, int64_t depth, T* to);
+  void (*pack_columns)(const T* b, int64_t ld, bool transposed, int64_t columns, int64_t depth, T* to);
+  void (*block_product)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, bool accumulate, const T* bias, T* c,
+                        int64_t ldc);
+};
+
+/// Loops of one instruction set; each is described where it is defined (src/vector).
+struct VectorTable : NumberLoops<float> {
+  const char* isa;
+  NumberLoops<double> wide;
+  CellTable (*cells)();
   RowLoops<float> rows;
   RowLoops<Bf16> narrow_rows;
+  RowLoops<double> wide_rows;
   void (*philox)(uint64_t seed, uint64_t counter, uint64_t first, int64_t n_blocks, uint32_t* words);
   void (*drop)(const float* x, const uint32_t* words, uint32_t threshold, float scale, int64_t n, float* y,
                float* mask);
@@ -125,23 +174,12 @@ struct VectorTable {
   void (*draw_uniform)(const uint32_t* words, double low, double range, int64_t n, float* y);
   void (*draw_normal)(const uint32_t* words, double mu, double sigma, int64_t pairs, float* y);
   void (*draw_below)(const uint32_t* words, int64_t low, uint64_t range, int64_t n, int64_t* y);
-  void (*max_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
-  void (*max_pool_backward)(const PoolShape& shape, const float* x, const float* dy, float* dx, int64_t lanes);
-  void (*sum_pool)(const PoolShape& shape, const float* x, float* y, int64_t lanes);
-  void (*sum_pool_backward)(const PoolShape& shape, const float* dy, float* dx, int64_t lanes);
   void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
                   int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
   void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate,
                         float* c, int64_t ldc);
   void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
                       bool accumulate, float* c, int64_t ldc);
-  // blocks of large products, see vector/blocks.cpp
-  int64_t tile_rows, tile_columns;
-  void (*pack_rows)(const float* a, int64_t ld, bool transposed, int64_t rows, int64_t depth, float* to);
-  void (*pack_columns)(const float* b, int64_t ld, bool transposed, int64_t columns, int64_t depth, float* to);
-  void (*block_product)(int64_t m, int64_t n, int64_t k, const float* a, const float* b, bool accumulate,
-                        const float* bias, float* c, int64_t ldc);
-  void (*transpose)(const float* x, int64_t rows, int64_t columns, int64_t ldx, float* y, int64_t ldy);
   WinogradLoops winograd4, winograd2;  // for tiles of 4 x 4 and of 2 x 2 outputs
   // one axis for neighbouring lanes, see vector/along.cpp
   void (*extremum)(bool largest, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y,
@@ -159,13 +197,7 @@ struct VectorTable {
   int32_t (*count_reaching)(const float* x, int64_t n, float limit);
   void (*counts_reaching)(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits,
                           int32_t* counts);
-  // sums along an axis, see vector/sums.cpp
-  void (*row_sums)(const float* x, int64_t rows, int64_t n, float scale, float* y);
-  void (*lane_sums)(const float* x, int64_t count, int64_t stride, int64_t lanes, float scale, float* y);
-  // softmax for neighbouring lanes, and for a row in one piece, see vector/softmax.cpp
-  void (*softmax_lanes)(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y);
-  void (*softmax_lanes_gradient)(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride,
-                                 int64_t lanes, float* dx);
+  // the gradient of softmax for a row in one piece, see vector/softmax.cpp
   void (*softmax_row_gradient)(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx);
   // a stage of Fourier transforms, see vector/fourier.cpp
   void (*fourier_stage)(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots,
@@ -181,18 +213,7 @@ struct VectorTable {
   void (*sample_row)(const float* x, int64_t n, const int32_t* indices, const float* weights, int64_t taps, float* y);
   void (*add_sampled_products)(const float* x, const int32_t* indices, const float* y, int64_t n, float* total);
   void (*mix_rows)(const float* x0, float a, const float* x1, float b, int64_t n, float* y);
-  // rows that are standardized, see vector/standardize.cpp
-  void (*standardize)(const float* x, int64_t n, float mean, float scale, float shift, float* y);
-  void (*standardize_each)(const float* x, int64_t n, float mean, float rate, const float* gamma, const float* beta,
-                           float* y);
-  void (*standardize_products)(const float* dy, const float* gamma, const float* x, int64_t n, float mean, double* s1,
-                               double* s2);
-  void (*standardize_gradient)(const float* dy, const float* gamma, float scale, const float* x, int64_t n, float mean,
-                               float p, float q, float r, float* dx);
-  void (*add_standardized)(const float* dy, const float* x, int64_t n, float mean, float rate, float* y);
   uint64_t (*checksum)(const float* x, int64_t n, uint64_t seed);
-  // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
-  double (*exp_sum)(const float* x, float shift, float* y, int64_t n);
   // between float32 and bfloat16; rounds to nearest, halves to even
   void (*widen)(const Bf16* x, int64_t n, float* y);
   void (*narrow)(const float* x, int64_t n, Bf16* y);
@@ -203,6 +224,10 @@ struct VectorTable {
 
 /// The table in use; the widest that this machine can run unless select_isa chose another.
 const VectorTable& vectors();
+
+/// The loops for T, float or double, in use.
+template <class T>
+const NumberLoops<T>& number_loops();
 
 /// The loops over matrices of T in use.
 template <class T>

@@ -24,4 +24,7 @@ inline void put(Bf16& y, float x) {
   y.bits = static_cast<uint16_t>(x != x ? (bits >> 16) | 0x40u : rounded);
 }
 
+inline double value(double x) { return x; }
+inline void put(double& y, double x) { y = x; }
+
 }  // namespace nn_cpu::NN_ISA

@@ -19,6 +19,23 @@ constexpr int kWidth = 4;
 #endif
 
 using Lanes = float __attribute__((vector_size(kWidth * 4)));
+using WideLanes = double __attribute__((vector_size(kWidth * 4)));
+
+/// A vector of T, and the number of its lanes.
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<float> {
+  using Type = Lanes;
+};
+template <>
+struct VectorOf<double> {
+  using Type = WideLanes;
+};
+template <class T>
+using LanesOf = typename VectorOf<T>::Type;
+template <class T>
+constexpr int kWidthOf = kWidth * 4 / static_cast<int>(sizeof(T));
 
 /// The elements at p, of any alignment: copies of a known size become one instruction.
 inline Lanes load(const float* p) {
@@ -26,7 +43,14 @@ inline Lanes load(const float* p) {
   __builtin_memcpy(&v, p, sizeof(v));
   return v;
 }
+inline WideLanes load(const double* p) {
+  WideLanes v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
 inline void store(float* p, Lanes v) { __builtin_memcpy(p, &v, sizeof(v)); }
+inline void store(double* p, WideLanes v) { __builtin_memcpy(p, &v, sizeof(v)); }
+inline WideLanes splat(double x) { return x - WideLanes{}; }
 inline Lanes splat(float x) { return x - Lanes{}; }  // x + 0 would lose the sign of -0 and so costs an addition
 
 /// The first n < kWidth elements; 0 in the other lanes.
@@ -52,6 +76,22 @@ inline void store_part(float* p, Lanes v, int n) {
 #else
   for (int i = 0; i < n; ++i) p[i] = v[i];
 #endif
+}
+
+inline WideLanes load_part(const double* p, int n) {
+  WideLanes v{};
+  for (int i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+}
+
+inline void store_part(double* p, WideLanes v, int n) {
+  for (int i = 0; i < n; ++i) p[i] = v[i];
+}
+
+inline double sum_of_lanes(WideLanes v) {
+  double total = 0.0;
+  for (int i = 0; i < kWidthOf<double>; ++i) total += v[i];
+  return total;
 }
 
 /// The sum of all lanes, halves first.

@@ -3,7 +3,7 @@
 // lanes).
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
-#include "vector/math.hpp"
+#include "vector/wide_math.hpp"
 
 namespace nn_cpu::NN_ISA {
 namespace {
@@ -55,19 +55,33 @@ void for_each_chunk(int64_t count, F chunk) {
   for (int64_t lane = 0; lane < count; lane += kLanes) chunk(lane, count - lane < kLanes ? count - lane : kLanes);
 }
 
-using WholeLanes = int32_t __attribute__((vector_size(kWidth * 4)));
+/// Whole numbers of the size of T, in as many lanes.
+template <class T>
+struct WholeOf;
+template <>
+struct WholeOf<float> {
+  using Number = int32_t;
+  using Type = int32_t __attribute__((vector_size(kWidth * 4)));
+};
+template <>
+struct WholeOf<double> {
+  using Number = int64_t;
+  using Type = int64_t __attribute__((vector_size(kWidth * 4)));
+};
+template <class T>
+using WholeLanes = typename WholeOf<T>::Type;
 
 /// Number of the first largest element of a window (NaN wins), one for each lane.
-template <class Load>
-inline WholeLanes find_largest(const PoolShape& s, const Span& depth, const Span& row, const Span& column,
-                               Load load_at) {
-  Lanes best = splat(-kInfinity);
-  WholeLanes which{};  // the first one, also where all are -inf
+template <class T, class Load>
+inline WholeLanes<T> find_largest(const PoolShape& s, const Span& depth, const Span& row, const Span& column,
+                                  Load load_at) {
+  LanesOf<T> best = splat(T{-kInfinity});
+  WholeLanes<T> which{};  // the first one, also where all are -inf
   for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
-    const Lanes v = load_at(offset);
-    const WholeLanes wins = (v > best) | ((v != v) & (best == best));
+    const LanesOf<T> v = load_at(offset);
+    const WholeLanes<T> wins = (v > best) | ((v != v) & (best == best));
     best = wins ? v : best;
-    which = wins ? WholeLanes{} + number : which;
+    which = wins ? WholeLanes<T>{} + static_cast<typename WholeOf<T>::Number>(number) : which;
   });
   return which;
 }
@@ -81,21 +95,23 @@ bool is_tiled(const PoolShape& s) {
 }
 
 /// Lines [begin, end) of an image become 0.
-void clear_lines(const PoolShape& s, float* dx, int64_t lanes, int64_t begin, int64_t end) {
+template <class T>
+void clear_lines(const PoolShape& s, T* dx, int64_t lanes, int64_t begin, int64_t end) {
   for (int64_t place = begin * s.in[2]; place < end * s.in[2]; ++place) {
-    for (int64_t i = 0; i < lanes; ++i) dx[place * s.lanes + i] = 0.0f;
+    for (int64_t i = 0; i < lanes; ++i) dx[place * s.lanes + i] = T{0};
   }
 }
 
 }  // namespace
 
-void max_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
+template <class T>
+void max_pool(const PoolShape& s, const T* x, T* y, int64_t lanes) {
   for_each_window(s, [&](int64_t place, const Span& depth, const Span& row, const Span& column) {
     for_each_chunk(lanes, [&](int64_t lane, int64_t n) {
-      float best[kLanes];
+      T best[kLanes];
       for (int64_t i = 0; i < n; ++i) best[i] = -kInfinity;
       for_each_element(s, depth, row, column, [&](int64_t offset, int32_t) {
-        const float* from = x + offset + lane;
+        const T* from = x + offset + lane;
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i) best[i] = larger(from[i], best[i]);
       });
@@ -104,7 +120,8 @@ void max_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
   });
 }
 
-void max_pool_backward(const PoolShape& s, const float* x, const float* dy, float* dx, int64_t lanes) {
+template <class T>
+void max_pool_backward(const PoolShape& s, const T* x, const T* dy, T* dx, int64_t lanes) {
   const bool tiled = is_tiled(s);
   int64_t cleared =
       0;  // lines of dx that are written already, if only by 0: shortly before windows reach them, while in cache
@@ -114,25 +131,25 @@ void max_pool_backward(const PoolShape& s, const float* x, const float* dy, floa
   };
   for_each_window(s, [&](int64_t place, const Span& depth, const Span& row, const Span& column) {
     clear_up_to(depth.end - depth.begin > 1 ? depth.end * s.in[1] : (depth.end - 1) * s.in[1] + row.end);
-    for (int64_t lane = 0; lane < lanes; lane += kWidth) {
-      if (lane + kWidth <= lanes) {
-        const WholeLanes which =
-            find_largest(s, depth, row, column, [&](int64_t offset) { return load(x + offset + lane); });
-        const Lanes gradient = load(dy + place + lane);
+    for (int64_t lane = 0; lane < lanes; lane += kWidthOf<T>) {
+      if (lane + kWidthOf<T> <= lanes) {
+        const WholeLanes<T> which =
+            find_largest<T>(s, depth, row, column, [&](int64_t offset) { return load(x + offset + lane); });
+        const LanesOf<T> gradient = load(dy + place + lane);
         for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
-          float* to = dx + offset + lane;
-          const Lanes part = which == number ? gradient : Lanes{};
+          T* to = dx + offset + lane;
+          const LanesOf<T> part = which == static_cast<typename WholeOf<T>::Number>(number) ? gradient : LanesOf<T>{};
           store(to, tiled ? part : load(to) + part);
         });
         continue;
       }
       const int n = static_cast<int>(lanes - lane);
-      const WholeLanes which =
-          find_largest(s, depth, row, column, [&](int64_t offset) { return load_part(x + offset + lane, n); });
-      const Lanes gradient = load_part(dy + place + lane, n);
+      const WholeLanes<T> which =
+          find_largest<T>(s, depth, row, column, [&](int64_t offset) { return load_part(x + offset + lane, n); });
+      const LanesOf<T> gradient = load_part(dy + place + lane, n);
       for_each_element(s, depth, row, column, [&](int64_t offset, int32_t number) {
-        float* to = dx + offset + lane;
-        const Lanes part = which == number ? gradient : Lanes{};
+        T* to = dx + offset + lane;
+        const LanesOf<T> part = which == static_cast<typename WholeOf<T>::Number>(number) ? gradient : LanesOf<T>{};
         store_part(to, tiled ? part : load_part(to, n) + part, n);
       });
     }
@@ -140,14 +157,15 @@ void max_pool_backward(const PoolShape& s, const float* x, const float* dy, floa
   clear_up_to(s.in[0] * s.in[1]);
 }
 
-void sum_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
+template <class T>
+void sum_pool(const PoolShape& s, const T* x, T* y, int64_t lanes) {
   for_each_window(s, [&](int64_t place, const Span& depth, const Span& row, const Span& column) {
-    const float scale = s.mean ? 1.0f / static_cast<float>(depth.counted * row.counted * column.counted) : 1.0f;
+    const T scale = s.mean ? T{1} / static_cast<T>(depth.counted * row.counted * column.counted) : T{1};
     for_each_chunk(lanes, [&](int64_t lane, int64_t n) {
-      float total[kLanes];
-      for (int64_t i = 0; i < n; ++i) total[i] = 0.0f;
+      T total[kLanes];
+      for (int64_t i = 0; i < n; ++i) total[i] = T{0};
       for_each_element(s, depth, row, column, [&](int64_t offset, int32_t) {
-        const float* from = x + offset + lane;
+        const T* from = x + offset + lane;
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i) total[i] += from[i];
       });
@@ -156,17 +174,27 @@ void sum_pool(const PoolShape& s, const float* x, float* y, int64_t lanes) {
   });
 }
 
-void sum_pool_backward(const PoolShape& s, const float* dy, float* dx, int64_t lanes) {
+template <class T>
+void sum_pool_backward(const PoolShape& s, const T* dy, T* dx, int64_t lanes) {
   clear_lines(s, dx, lanes, 0, s.in[0] * s.in[1]);
   for_each_window(s, [&](int64_t place, const Span& depth, const Span& row, const Span& column) {
-    const float scale = s.mean ? 1.0f / static_cast<float>(depth.counted * row.counted * column.counted) : 1.0f;
+    const T scale = s.mean ? T{1} / static_cast<T>(depth.counted * row.counted * column.counted) : T{1};
     for_each_element(s, depth, row, column, [&](int64_t offset, int32_t) {
-      const float* from = dy + place;
-      float* to = dx + offset;
+      const T* from = dy + place;
+      T* to = dx + offset;
 #pragma omp simd
       for (int64_t i = 0; i < lanes; ++i) to[i] += from[i] * scale;
     });
   });
 }
+
+template void max_pool(const PoolShape&, const float*, float*, int64_t);
+template void max_pool_backward(const PoolShape&, const float*, const float*, float*, int64_t);
+template void sum_pool(const PoolShape&, const float*, float*, int64_t);
+template void sum_pool_backward(const PoolShape&, const float*, float*, int64_t);
+template void max_pool(const PoolShape&, const double*, double*, int64_t);
+template void max_pool_backward(const PoolShape&, const double*, const double*, double*, int64_t);
+template void sum_pool(const PoolShape&, const double*, double*, int64_t);
+template void sum_pool_backward(const PoolShape&, const double*, double*, int64_t);
 
 }  // namespace nn_cpu::NN_ISA

@@ -1,12 +1,9 @@
 // Powers of float32 numbers, computed in double without branches so that loops become vector code.
 #pragma once
 
-#include "vector/math.hpp"
+#include "vector/wide_math.hpp"
 
 namespace nn_cpu::NN_ISA {
-
-inline double as_double(uint64_t bits) { return same_bits<double>(bits); }
-inline uint64_t as_bits(double value) { return same_bits<uint64_t>(value); }
 
 /// log2(a) of a >= 0, relative error 1e-11; log2(0) = -inf, inf and NaN stay.
 inline double log2_of(float a) {
@@ -28,8 +25,6 @@ inline double log2_of(float a) {
 
 /// 2^t rounded to float32, relative error before rounding 2e-9; NaN stays.
 inline float exp2_of(double t) {
-  constexpr double kRoundDouble =
-      6755399441055744.0;                      // 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
   const double low = t < -160.0 ? -160.0 : t;  // NaN passes both
   const double clamped = low > 160.0 ? 160.0 : low;
   const double shifted = clamped + kRoundDouble;

@@ -1,7 +1,7 @@
-// Reductions of contiguous float32 rows. Sums run in float32 over blocks of 512 elements, in as many lanes as the
-// vector unit has, and add up the blocks in double: the relative error stays near 1e-6 for any length.
+// Reductions of contiguous rows. Sums run in the type of x over blocks of 512 elements, in as many lanes as the vector
+// unit has, and add up the blocks in double: the relative error of float32 stays near 1e-6 for any length.
 #include "support/vector.hpp"
-#include "vector/math.hpp"
+#include "vector/wide_math.hpp"
 
 namespace nn_cpu::NN_ISA {
 namespace {
@@ -9,12 +9,12 @@ namespace {
 constexpr int64_t kBlock = 512;
 constexpr int kSums = 16;  // kept apart in a block, however wide the vectors are: the error is that of short sums
 
-template <class F>
+template <class T, class F>
 double blocked_sum(int64_t n, F term) {
   double total = 0.0;
   for (int64_t start = 0; start < n; start += kBlock) {
     const int64_t end = start + kBlock < n ? start + kBlock : n;
-    float partial[kSums] = {};
+    T partial[kSums] = {};
     int64_t i = start;
     for (; i + kSums <= end; i += kSums) {
 #pragma omp simd
@@ -31,64 +31,79 @@ double blocked_sum(int64_t n, F term) {
 
 }  // namespace
 
-double sum(const float* x, int64_t n) {
-  return blocked_sum(n, [x](int64_t i) { return x[i]; });
+template <class T>
+double sum(const T* x, int64_t n) {
+  return blocked_sum<T>(n, [x](int64_t i) { return x[i]; });
 }
 
-double sum_of_squares(const float* x, int64_t n) {
-  return blocked_sum(n, [x](int64_t i) { return x[i] * x[i]; });
+template <class T>
+double sum_of_squares(const T* x, int64_t n) {
+  return blocked_sum<T>(n, [x](int64_t i) { return x[i] * x[i]; });
 }
 
-double dot(const float* x, const float* y, int64_t n) {
-  return blocked_sum(n, [x, y](int64_t i) { return x[i] * y[i]; });
+template <class T>
+double dot(const T* x, const T* y, int64_t n) {
+  return blocked_sum<T>(n, [x, y](int64_t i) { return x[i] * y[i]; });
 }
 
-float max(const float* x, int64_t n) {
-  float best = -kInfinity;
+template <class T>
+T max(const T* x, int64_t n) {
+  T best = -kInfinity;
   int nan = 0;
 #pragma omp simd reduction(max : best) reduction(| : nan)
   for (int64_t i = 0; i < n; ++i) {
     best = x[i] > best ? x[i] : best;
     nan |= x[i] != x[i];
   }
-  return nan ? kInfinity - kInfinity : best;
+  return nan ? static_cast<T>(kInfinity - kInfinity) : best;
 }
 
-float min(const float* x, int64_t n) {
-  float best = kInfinity;
+template <class T>
+T min(const T* x, int64_t n) {
+  T best = kInfinity;
   int nan = 0;
 #pragma omp simd reduction(min : best) reduction(| : nan)
   for (int64_t i = 0; i < n; ++i) {
     best = x[i] < best ? x[i] : best;
     nan |= x[i] != x[i];
   }
-  return nan ? kInfinity - kInfinity : best;
+  return nan ? static_cast<T>(kInfinity - kInfinity) : best;
 }
 
-void add_to_double(const float* x, double* y, int64_t n) {
+template <class T>
+void add_to_double(const T* x, double* y, int64_t n) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-void add_to(const float* x, float* y, int64_t n) {
+template <class T>
+void add_to(const T* x, T* y, int64_t n) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
 /// y += a x.
-void axpy(float a, const float* x, float* y, int64_t n) {
+template <class T>
+void axpy(T a, const T* x, T* y, int64_t n) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-double exp_sum(const float* x, float shift, float* y, int64_t n) {
+template <class T>
+void scale_row(const T* x, int64_t n, T a, T* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = a * x[i];
+}
+
+template <class T>
+double exp_sum(const T* x, T shift, T* y, int64_t n) {
   double total = 0.0;
   for (int64_t start = 0; start < n; start += kBlock) {
     const int64_t end = start + kBlock < n ? start + kBlock : n;
-    float partial = 0.0f;
+    T partial = 0;
 #pragma omp simd reduction(+ : partial)
     for (int64_t i = start; i < end; ++i) {
-      const float e = exp(x[i] - shift);
+      const T e = exp(x[i] - shift);
       y[i] = e;
       partial += e;
     }
@@ -96,5 +111,26 @@ double exp_sum(const float* x, float shift, float* y, int64_t n) {
   }
   return total;
 }
+
+template double sum<float>(const float*, int64_t);
+template double sum_of_squares<float>(const float*, int64_t);
+template double dot<float>(const float*, const float*, int64_t);
+template float max<float>(const float*, int64_t);
+template float min<float>(const float*, int64_t);
+template void add_to_double<float>(const float*, double*, int64_t);
+template void scale_row<float>(const float*, int64_t, float, float*);
+template void add_to<float>(const float*, float*, int64_t);
+template void add_to<double>(const double*, double*, int64_t);
+template void axpy<float>(float, const float*, float*, int64_t);
+template void axpy<double>(double, const double*, double*, int64_t);
+template double exp_sum<float>(const float*, float, float*, int64_t);
+template double sum<double>(const double*, int64_t);
+template double sum_of_squares<double>(const double*, int64_t);
+template double dot<double>(const double*, const double*, int64_t);
+template double max<double>(const double*, int64_t);
+template double min<double>(const double*, int64_t);
+template void add_to_double<double>(const double*, double*, int64_t);
+template void scale_row<double>(const double*, int64_t, double, double*);
+template double exp_sum<double>(const double*, double, double*, int64_t);
 
 }  // namespace nn_cpu::NN_ISA

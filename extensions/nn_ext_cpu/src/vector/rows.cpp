@@ -1,9 +1,9 @@
 // Loops over a matrix (rows, columns), columns innermost: what batch normalization of channels-last images is made of.
-// Sums over rows run in float32 over blocks of 64 rows and add up the blocks in double. The `_row` forms treat one row
+// Sums over rows run in the type of parameters over blocks of 64 rows and add up the blocks in double. The `_row` forms treat one row
 // with the same number for all of its elements: they serve images that are stored channel by channel.
 #include "support/vector.hpp"
 #include "vector/bfloat16.hpp"
-#include "vector/math.hpp"
+#include "vector/wide_math.hpp"
 
 namespace nn_cpu::NN_ISA {
 namespace {
@@ -12,11 +12,11 @@ constexpr int64_t kRows = 64;
 constexpr int kWidth = 32;
 
 /// Adds sums over `rows` of first(row, column) and second(row, column) for `Width` columns from `column` on.
-template <int Width, class F>
+template <class R, int Width, class F>
 void two_sums(int64_t rows, int64_t column, double* s1, double* s2, F terms) {
   for (int64_t start = 0; start < rows; start += kRows) {
     const int64_t end = start + kRows < rows ? start + kRows : rows;
-    float a1[Width] = {}, a2[Width] = {};
+    R a1[Width] = {}, a2[Width] = {};
     for (int64_t row = start; row < end; ++row) {
 #pragma omp simd
       for (int j = 0; j < Width; ++j) terms(row, column + j, a1[j], a2[j]);
@@ -28,19 +28,19 @@ void two_sums(int64_t rows, int64_t column, double* s1, double* s2, F terms) {
   }
 }
 
-template <class F>
+template <class R, class F>
 void two_sums_of_columns(int64_t rows, int64_t columns, double* s1, double* s2, F terms) {
   int64_t column = 0;
-  for (; column + kWidth <= columns; column += kWidth) two_sums<kWidth>(rows, column, s1, s2, terms);
-  for (; column + 8 <= columns; column += 8) two_sums<8>(rows, column, s1, s2, terms);
-  for (; column < columns; ++column) two_sums<1>(rows, column, s1, s2, terms);
+  for (; column + kWidth <= columns; column += kWidth) two_sums<R, kWidth>(rows, column, s1, s2, terms);
+  for (; column + 8 <= columns; column += 8) two_sums<R, 8>(rows, column, s1, s2, terms);
+  for (; column < columns; ++column) two_sums<R, 1>(rows, column, s1, s2, terms);
 }
 
-template <class F>
+template <class R, class F>
 void two_sums_of_row(int64_t n, double* s1, double* s2, F terms) {
   for (int64_t start = 0; start < n; start += 512) {
     const int64_t end = start + 512 < n ? start + 512 : n;
-    float a1 = 0.0f, a2 = 0.0f;
+    R a1 = R{0}, a2 = R{0};
 #pragma omp simd reduction(+ : a1, a2)
     for (int64_t i = start; i < end; ++i) terms(i, a1, a2);
     *s1 += a1;
@@ -50,18 +50,19 @@ void two_sums_of_row(int64_t n, double* s1, double* s2, F terms) {
 
 /// s1[c] += sum of x - shift[c], s2[c] += sum of its square.
 template <class T>
-void column_moments(const T* x, int64_t rows, int64_t columns, const float* shift, double* s1, double* s2) {
-  two_sums_of_columns(rows, columns, s1, s2, [=](int64_t row, int64_t c, float& a1, float& a2) {
-    const float d = value(x[row * columns + c]) - shift[c];
-    a1 += d;
-    a2 += d * d;
-  });
+void column_moments(const T* x, int64_t rows, int64_t columns, const ParameterOf<T>* shift, double* s1, double* s2) {
+  two_sums_of_columns<ParameterOf<T>>(rows, columns, s1, s2,
+                                      [=](int64_t row, int64_t c, ParameterOf<T>& a1, ParameterOf<T>& a2) {
+                                        const ParameterOf<T> d = value(x[row * columns + c]) - shift[c];
+                                        a1 += d;
+                                        a2 += d * d;
+                                      });
 }
 
 template <class T>
-void row_moments(const T* x, int64_t n, float shift, double* s1, double* s2) {
-  two_sums_of_row(n, s1, s2, [=](int64_t i, float& a1, float& a2) {
-    const float d = value(x[i]) - shift;
+void row_moments(const T* x, int64_t n, ParameterOf<T> shift, double* s1, double* s2) {
+  two_sums_of_row<ParameterOf<T>>(n, s1, s2, [=](int64_t i, ParameterOf<T>& a1, ParameterOf<T>& a2) {
+    const ParameterOf<T> d = value(x[i]) - shift;
     a1 += d;
     a2 += d * d;
   });
@@ -69,27 +70,29 @@ void row_moments(const T* x, int64_t n, float shift, double* s1, double* s2) {
 
 /// s1[c] += sum of dy, s2[c] += sum of dy (x - shift[c]); where `y` is given, only rows with y > 0 count.
 template <class T>
-void column_products(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* shift, double* s1,
-                     double* s2) {
+void column_products(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const ParameterOf<T>* shift,
+                     double* s1, double* s2) {
   if (y == nullptr) {
-    two_sums_of_columns(rows, columns, s1, s2, [=](int64_t row, int64_t c, float& a1, float& a2) {
-      const float g = value(dy[row * columns + c]);
-      a1 += g;
-      a2 += g * (value(x[row * columns + c]) - shift[c]);
-    });
+    two_sums_of_columns<ParameterOf<T>>(rows, columns, s1, s2,
+                                        [=](int64_t row, int64_t c, ParameterOf<T>& a1, ParameterOf<T>& a2) {
+                                          const ParameterOf<T> g = value(dy[row * columns + c]);
+                                          a1 += g;
+                                          a2 += g * (value(x[row * columns + c]) - shift[c]);
+                                        });
     return;
   }
-  two_sums_of_columns(rows, columns, s1, s2, [=](int64_t row, int64_t c, float& a1, float& a2) {
-    const float g = value(y[row * columns + c]) > 0.0f ? value(dy[row * columns + c]) : 0.0f;
-    a1 += g;
-    a2 += g * (value(x[row * columns + c]) - shift[c]);
-  });
+  two_sums_of_columns<ParameterOf<T>>(
+      rows, columns, s1, s2, [=](int64_t row, int64_t c, ParameterOf<T>& a1, ParameterOf<T>& a2) {
+        const ParameterOf<T> g = value(y[row * columns + c]) > 0 ? value(dy[row * columns + c]) : ParameterOf<T>{0};
+        a1 += g;
+        a2 += g * (value(x[row * columns + c]) - shift[c]);
+      });
 }
 
 template <class T>
-void row_products(const T* dy, const T* y, const T* x, int64_t n, float shift, double* s1, double* s2) {
-  two_sums_of_row(n, s1, s2, [=](int64_t i, float& a1, float& a2) {
-    const float g = y == nullptr || value(y[i]) > 0.0f ? value(dy[i]) : 0.0f;
+void row_products(const T* dy, const T* y, const T* x, int64_t n, ParameterOf<T> shift, double* s1, double* s2) {
+  two_sums_of_row<ParameterOf<T>>(n, s1, s2, [=](int64_t i, ParameterOf<T>& a1, ParameterOf<T>& a2) {
+    const ParameterOf<T> g = y == nullptr || value(y[i]) > 0 ? value(dy[i]) : ParameterOf<T>{0};
     a1 += g;
     a2 += g * (value(x[i]) - shift);
   });
@@ -98,8 +101,8 @@ void row_products(const T* dy, const T* y, const T* x, int64_t n, float shift, d
 /// y = (x - mean[c]) scale[c] + shift[c], then plus z and a ReLU where asked. The mean is subtracted first, so that y
 /// is exactly the shift where x is the mean.
 template <class T>
-void column_standardize(const T* x, const T* z, int64_t rows, int64_t columns, const float* mean, const float* scale,
-                        const float* shift, bool relu, T* y) {
+void column_standardize(const T* x, const T* z, int64_t rows, int64_t columns, const ParameterOf<T>* mean,
+                        const ParameterOf<T>* scale, const ParameterOf<T>* shift, bool relu, T* y) {
   for (int64_t row = 0; row < rows; ++row) {
     const T* from = x + row * columns;
     T* to = y + row * columns;
@@ -121,7 +124,8 @@ void column_standardize(const T* x, const T* z, int64_t rows, int64_t columns, c
 }
 
 template <class T>
-void row_standardize(const T* x, const T* z, int64_t n, float mean, float scale, float shift, bool relu, T* y) {
+void row_standardize(const T* x, const T* z, int64_t n, ParameterOf<T> mean, ParameterOf<T> scale, ParameterOf<T> shift,
+                     bool relu, T* y) {
   if (!relu) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) put(y[i], (value(x[i]) - mean) * scale + shift);
@@ -136,15 +140,15 @@ void row_standardize(const T* x, const T* z, int64_t n, float mean, float scale,
 
 /// y = a x.
 template <class T>
-void row_scale(const T* x, int64_t n, float a, T* y) {
+void row_scale(const T* x, int64_t n, ParameterOf<T> a, T* y) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) put(y[i], a * value(x[i]));
 }
 
 /// dx = p[c] dy + (q[c] (x - mean[c]) + r[c]), with dy = 0 where `y` is given and not above 0.
 template <class T>
-void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const float* mean,
-                     const float* p, const float* q, const float* r, T* dx) {
+void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t columns, const ParameterOf<T>* mean,
+                     const ParameterOf<T>* p, const ParameterOf<T>* q, const ParameterOf<T>* r, T* dx) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = row * columns;
     if (y == nullptr) {
@@ -154,7 +158,7 @@ void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t 
     } else {
 #pragma omp simd
       for (int64_t c = 0; c < columns; ++c) {
-        const float g = value(y[start + c]) > 0.0f ? value(dy[start + c]) : 0.0f;
+        const ParameterOf<T> g = value(y[start + c]) > 0 ? value(dy[start + c]) : ParameterOf<T>{0};
         put(dx[start + c], p[c] * g + (q[c] * (value(x[start + c]) - mean[c]) + r[c]));
       }
     }
@@ -162,14 +166,15 @@ void column_gradient(const T* dy, const T* y, const T* x, int64_t rows, int64_t 
 }
 
 template <class T>
-void row_gradient(const T* dy, const T* y, const T* x, int64_t n, float mean, float p, float q, float r, T* dx) {
+void row_gradient(const T* dy, const T* y, const T* x, int64_t n, ParameterOf<T> mean, ParameterOf<T> p,
+                  ParameterOf<T> q, ParameterOf<T> r, T* dx) {
   if (y == nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) put(dx[i], p * value(dy[i]) + (q * (value(x[i]) - mean) + r));
   } else {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i)
-      put(dx[i], p * (value(y[i]) > 0.0f ? value(dy[i]) : 0.0f) + (q * (value(x[i]) - mean) + r));
+      put(dx[i], p * (value(y[i]) > 0 ? value(dy[i]) : ParameterOf<T>{0}) + (q * (value(x[i]) - mean) + r));
   }
 }
 
@@ -183,5 +188,6 @@ RowLoops<T> row_loops() {
 
 template RowLoops<float> row_loops();
 template RowLoops<Bf16> row_loops();
+template RowLoops<double> row_loops();
 
 }  // namespace nn_cpu::NN_ISA

@@ -1,31 +1,32 @@
 // Softmax along one axis for neighbouring lanes: element (k, lane) of an array is at x[k * stride + lane], lane < lanes
 // <= kMaxLanes, and the part that follows the sum in a row in one piece.
 #include "support/vector.hpp"
-#include "vector/math.hpp"
+#include "vector/wide_math.hpp"
 
 namespace nn_cpu::NN_ISA {
 namespace {
 
 /// The largest element of each lane (NaN counts as larger), and the sum of e^(x - largest) in double.
-void log_sums(const float* x, int64_t count, int64_t stride, int64_t lanes, float* largest, double* totals, float* y) {
+template <class T>
+void log_sums(const T* x, int64_t count, int64_t stride, int64_t lanes, T* largest, double* totals, T* y) {
   for (int64_t i = 0; i < lanes; ++i) {
     largest[i] = x[i];
     totals[i] = 0.0;
   }
   for (int64_t k = 1; k < count; ++k) {
-    const float* row = x + k * stride;
+    const T* row = x + k * stride;
 #pragma omp simd
     for (int64_t i = 0; i < lanes; ++i) largest[i] = larger(row[i], largest[i]);
   }
   for (int64_t k = 0; k < count; ++k) {
-    const float* row = x + k * stride;
-    float exponentials[kMaxLanes];
+    const T* row = x + k * stride;
+    T exponentials[kMaxLanes];
 #pragma omp simd
     for (int64_t i = 0; i < lanes; ++i) exponentials[i] = exp(row[i] - largest[i]);
 #pragma omp simd
     for (int64_t i = 0; i < lanes; ++i) totals[i] += exponentials[i];
     if (y == nullptr) continue;
-    float* out = y + k * stride;
+    T* out = y + k * stride;
     for (int64_t i = 0; i < lanes; ++i) out[i] = exponentials[i];
   }
 }
@@ -33,15 +34,16 @@ void log_sums(const float* x, int64_t count, int64_t stride, int64_t lanes, floa
 }  // namespace
 
 /// y = softmax of x, or its logarithm.
-void softmax_lanes(bool log_too, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y) {
-  float largest[kMaxLanes], factors[kMaxLanes];
+template <class T>
+void softmax_lanes(bool log_too, const T* x, int64_t count, int64_t stride, int64_t lanes, T* y) {
+  T largest[kMaxLanes], factors[kMaxLanes];
   double totals[kMaxLanes];
   log_sums(x, count, stride, lanes, largest, totals, log_too ? nullptr : y);
   for (int64_t i = 0; i < lanes; ++i)
-    factors[i] = log_too ? log(static_cast<float>(totals[i])) : static_cast<float>(1.0 / totals[i]);
+    factors[i] = log_too ? log(static_cast<T>(totals[i])) : static_cast<T>(1.0 / totals[i]);
   for (int64_t k = 0; k < count; ++k) {
-    const float* row = x + k * stride;
-    float* out = y + k * stride;
+    const T* row = x + k * stride;
+    T* out = y + k * stride;
     if (log_too) {
 #pragma omp simd
       for (int64_t i = 0; i < lanes; ++i) out[i] = (row[i] - largest[i]) - factors[i];
@@ -53,13 +55,14 @@ void softmax_lanes(bool log_too, const float* x, int64_t count, int64_t stride, 
 }
 
 /// dx from y and dy.
-void softmax_lanes_gradient(bool log_too, const float* y, const float* dy, int64_t count, int64_t stride, int64_t lanes,
-                            float* dx) {
+template <class T>
+void softmax_lanes_gradient(bool log_too, const T* y, const T* dy, int64_t count, int64_t stride, int64_t lanes,
+                            T* dx) {
   double totals[kMaxLanes];
-  float sums[kMaxLanes];
+  T sums[kMaxLanes];
   for (int64_t i = 0; i < lanes; ++i) totals[i] = 0.0;
   for (int64_t k = 0; k < count; ++k) {
-    const float *value = y + k * stride, *gradient = dy + k * stride;
+    const T *value = y + k * stride, *gradient = dy + k * stride;
     if (log_too) {
 #pragma omp simd
       for (int64_t i = 0; i < lanes; ++i) totals[i] += gradient[i];
@@ -68,10 +71,10 @@ void softmax_lanes_gradient(bool log_too, const float* y, const float* dy, int64
       for (int64_t i = 0; i < lanes; ++i) totals[i] += gradient[i] * value[i];
     }
   }
-  for (int64_t i = 0; i < lanes; ++i) sums[i] = static_cast<float>(totals[i]);
+  for (int64_t i = 0; i < lanes; ++i) sums[i] = static_cast<T>(totals[i]);
   for (int64_t k = 0; k < count; ++k) {
-    const float *value = y + k * stride, *gradient = dy + k * stride;
-    float* out = dx + k * stride;
+    const T *value = y + k * stride, *gradient = dy + k * stride;
+    T* out = dx + k * stride;
     if (log_too) {
 #pragma omp simd
       for (int64_t i = 0; i < lanes; ++i) out[i] = gradient[i] - exp(value[i]) * sums[i];
@@ -81,6 +84,11 @@ void softmax_lanes_gradient(bool log_too, const float* y, const float* dy, int64
     }
   }
 }
+
+template void softmax_lanes<float>(bool, const float*, int64_t, int64_t, int64_t, float*);
+template void softmax_lanes_gradient<float>(bool, const float*, const float*, int64_t, int64_t, int64_t, float*);
+template void softmax_lanes<double>(bool, const double*, int64_t, int64_t, int64_t, double*);
+template void softmax_lanes_gradient<double>(bool, const double*, const double*, int64_t, int64_t, int64_t, double*);
 
 /// dx of n elements in one piece: dy - e^y total, or y (dy - total).
 void softmax_row_gradient(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx) {

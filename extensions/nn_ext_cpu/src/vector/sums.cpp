@@ -1,11 +1,14 @@
-// Sums along one axis of an array (A, C, B). They run in float32 over blocks and add up the blocks in double.
+// Sums along one axis of an array (A, C, B). They run in the type of x over blocks and add up the blocks in double.
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 
 namespace nn_cpu::NN_ISA {
 
 /// y[r] = scale times the sum of row r of n elements.
-void row_sums(const float* x, int64_t rows, int64_t n, float scale, float* y) {
+template <class T>
+void row_sums(const T* x, int64_t rows, int64_t n, double scale, T* y) {
+  using Lanes = LanesOf<T>;
+  constexpr int kWidth = kWidthOf<T>;
   constexpr int64_t kBlock = 32 * kWidth;
   const int rest = static_cast<int>(n % kWidth);
   const int64_t whole = n - rest;
@@ -19,7 +22,7 @@ void row_sums(const float* x, int64_t rows, int64_t n, float scale, float* y) {
         other += load(x + i + kWidth);
       }
       if (i < whole) other += load(x + i);
-      y[r] = scale * sum_of_lanes(tail + other);
+      y[r] = static_cast<T>(scale) * sum_of_lanes(tail + other);
       continue;
     }
     double total = sum_of_lanes(tail);
@@ -33,21 +36,22 @@ void row_sums(const float* x, int64_t rows, int64_t n, float scale, float* y) {
       for (; i < end; i += kWidth) part[0] += load(x + i);
       total += sum_of_lanes((part[0] + part[1]) + (part[2] + part[3]));
     }
-    y[r] = static_cast<float>(scale * total);
+    y[r] = static_cast<T>(static_cast<T>(scale) * total);
   }
 }
 
 /// y[lane] = scale times the sum of x[k * stride + lane] over k < count, for lanes < lanes <= kMaxLanes.
-void lane_sums(const float* x, int64_t count, int64_t stride, int64_t lanes, float scale, float* y) {
+template <class T>
+void lane_sums(const T* x, int64_t count, int64_t stride, int64_t lanes, double scale, T* y) {
   constexpr int64_t kBlock = 64;
-  float part[kMaxLanes];
+  T part[kMaxLanes];
   double total[kMaxLanes];
   for (int64_t i = 0; i < lanes; ++i) total[i] = 0.0;
   for (int64_t start = 0; start < count; start += kBlock) {
     const int64_t end = start + kBlock < count ? start + kBlock : count;
     for (int64_t i = 0; i < lanes; ++i) part[i] = x[start * stride + i];
     for (int64_t k = start + 1; k < end; ++k) {
-      const float* row = x + k * stride;
+      const T* row = x + k * stride;
 #pragma omp simd
       for (int64_t i = 0; i < lanes; ++i) part[i] += row[i];
     }
@@ -55,7 +59,12 @@ void lane_sums(const float* x, int64_t count, int64_t stride, int64_t lanes, flo
     for (int64_t i = 0; i < lanes; ++i) total[i] += part[i];
   }
 #pragma omp simd
-  for (int64_t i = 0; i < lanes; ++i) y[i] = static_cast<float>(scale * total[i]);
+  for (int64_t i = 0; i < lanes; ++i) y[i] = static_cast<T>(static_cast<T>(scale) * total[i]);
 }
+
+template void row_sums<float>(const float*, int64_t, int64_t, double, float*);
+template void row_sums<double>(const double*, int64_t, int64_t, double, double*);
+template void lane_sums<float>(const float*, int64_t, int64_t, int64_t, double, float*);
+template void lane_sums<double>(const double*, int64_t, int64_t, int64_t, double, double*);
 
 }  // namespace nn_cpu::NN_ISA

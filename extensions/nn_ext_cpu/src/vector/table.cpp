@@ -3,37 +3,79 @@
 
 namespace nn_cpu::NN_ISA {
 
-BlockTable pointwise();
+template <class T>
+BlockTable<T> pointwise();
+template <class T>
+UpdateTable<T> updates();
+template <class T>
+double sum(const T*, int64_t);
+template <class T>
+double sum_of_squares(const T*, int64_t);
+template <class T>
+double dot(const T*, const T*, int64_t);
+template <class T>
+T max(const T*, int64_t);
+template <class T>
+T min(const T*, int64_t);
+template <class T>
+void add_to_double(const T*, double*, int64_t);
+template <class T>
+void scale_row(const T*, int64_t, T, T*);
+template <class T>
+void row_sums(const T*, int64_t, int64_t, double, T*);
+template <class T>
+void lane_sums(const T*, int64_t, int64_t, int64_t, double, T*);
+template <class T>
+double exp_sum(const T*, T, T*, int64_t);
+template <class T>
+int64_t tile_columns();
+template <class T>
+void pack_rows(const T*, int64_t, bool, int64_t, int64_t, T*);
+template <class T>
+void pack_columns(const T*, int64_t, bool, int64_t, int64_t, T*);
+template <class T>
+void block_product(int64_t, int64_t, int64_t, const T*, const T*, bool, const T*, T*, int64_t);
+template <class T>
+void max_pool(const PoolShape&, const T*, T*, int64_t);
+template <class T>
+void max_pool_backward(const PoolShape&, const T*, const T*, T*, int64_t);
+template <class T>
+void sum_pool(const PoolShape&, const T*, T*, int64_t);
+template <class T>
+void sum_pool_backward(const PoolShape&, const T*, T*, int64_t);
+template <class T>
+void softmax_lanes(bool, const T*, int64_t, int64_t, int64_t, T*);
+template <class T>
+void softmax_lanes_gradient(bool, const T*, const T*, int64_t, int64_t, int64_t, T*);
+template <class T>
+void axpy(T, const T*, T*, int64_t);
+template <class T>
+void add_to(const T*, T*, int64_t);
+template <class T>
+void standardize(const T*, int64_t, T, T, T, T*);
+template <class T>
+void standardize_each(const T*, int64_t, T, T, const T*, const T*, T*);
+template <class T>
+void standardize_products(const T*, const T*, const T*, int64_t, T, double*, double*);
+template <class T>
+void standardize_gradient(const T*, const T*, T, const T*, int64_t, T, T, T, T, T*);
+template <class T>
+void add_standardized(const T*, const T*, int64_t, T, T, T*);
+extern const int64_t kTileRows;
 template <class T>
 RowLoops<T> row_loops();
-UpdateTable updates();
 CellTable cells();
-double sum(const float*, int64_t);
-double sum_of_squares(const float*, int64_t);
-double dot(const float*, const float*, int64_t);
-float max(const float*, int64_t);
-float min(const float*, int64_t);
-void add_to_double(const float*, double*, int64_t);
-void axpy(float, const float*, float*, int64_t);
-void add_to(const float*, float*, int64_t);
 void philox(uint64_t, uint64_t, uint64_t, int64_t, uint32_t*);
 void drop(const float*, const uint32_t*, uint32_t, float, int64_t, float*, float*);
 void draw_uniform(const uint32_t*, double, double, int64_t, float*);
 void draw_normal(const uint32_t*, double, double, int64_t, float*);
 void draw_below(const uint32_t*, int64_t, uint64_t, int64_t, int64_t*);
-void max_pool(const PoolShape&, const float*, float*, int64_t);
-void max_pool_backward(const PoolShape&, const float*, const float*, float*, int64_t);
-void sum_pool(const PoolShape&, const float*, float*, int64_t);
-void sum_pool_backward(const PoolShape&, const float*, float*, int64_t);
 void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*,
              float*, int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
-extern const int64_t kTileRows, kTileColumns;
-void pack_rows(const float*, int64_t, bool, int64_t, int64_t, float*);
-void pack_columns(const float*, int64_t, bool, int64_t, int64_t, float*);
-void block_product(int64_t, int64_t, int64_t, const float*, const float*, bool, const float*, float*, int64_t);
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
+void transpose(const double*, int64_t, int64_t, int64_t, double*, int64_t);
 WinogradLoops winograd4();
 WinogradLoops winograd2();
 void extremum(bool, const float*, int64_t, int64_t, int64_t, float*, int32_t*);
@@ -45,10 +87,6 @@ void product_of(const float*, int64_t, int64_t, int64_t, float*);
 void product_gradient(const float*, const float*, int64_t, int64_t, int64_t, float*);
 int32_t count_reaching(const float*, int64_t, float);
 void counts_reaching(const float*, int64_t, int64_t, int64_t, const float*, int32_t*);
-void row_sums(const float*, int64_t, int64_t, float, float*);
-void lane_sums(const float*, int64_t, int64_t, int64_t, float, float*);
-void softmax_lanes(bool, const float*, int64_t, int64_t, int64_t, float*);
-void softmax_lanes_gradient(bool, const float*, const float*, int64_t, int64_t, int64_t, float*);
 void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
 void highest_ranks(bool, bool, const float*, int64_t, int64_t, float*);
 int64_t places_reaching(bool, bool, const float*, int64_t, float, int64_t, int32_t*);
@@ -57,53 +95,71 @@ void resample_row(const float*, int64_t, const int32_t*, const float*, int64_t, 
 void sample_row(const float*, int64_t, const int32_t*, const float*, int64_t, float*);
 void add_sampled_products(const float*, const int32_t*, const float*, int64_t, float*);
 void mix_rows(const float*, float, const float*, float, int64_t, float*);
-void standardize(const float*, int64_t, float, float, float, float*);
-void standardize_each(const float*, int64_t, float, float, const float*, const float*, float*);
-void standardize_products(const float*, const float*, const float*, int64_t, float, double*, double*);
-void standardize_gradient(const float*, const float*, float, const float*, int64_t, float, float, float, float, float*);
-void add_standardized(const float*, const float*, int64_t, float, float, float*);
 uint64_t checksum(const float*, int64_t, uint64_t);
-double exp_sum(const float*, float, float*, int64_t);
 void widen(const Bf16*, int64_t, float*);
 void narrow(const float*, int64_t, Bf16*);
 void round(int64_t, float*);
 void copy_places(const float*, const int32_t*, int64_t, float*);
 void narrow_places(const float*, const int32_t*, int64_t, Bf16*);
 
+namespace {
+
+template <class T>
+NumberLoops<T> number_loops() {
+  NumberLoops<T> loops{};
+  loops.pointwise = pointwise<T>;
+  loops.updates = updates<T>;
+  loops.sum = sum<T>;
+  loops.sum_of_squares = sum_of_squares<T>;
+  loops.dot = dot<T>;
+  loops.max = max<T>;
+  loops.min = min<T>;
+  loops.add_to_double = add_to_double<T>;
+  loops.scale = scale_row<T>;
+  loops.row_sums = row_sums<T>;
+  loops.lane_sums = lane_sums<T>;
+  loops.exp_sum = exp_sum<T>;
+  loops.max_pool = max_pool<T>;
+  loops.max_pool_backward = max_pool_backward<T>;
+  loops.sum_pool = sum_pool<T>;
+  loops.sum_pool_backward = sum_pool_backward<T>;
+  loops.softmax_lanes = softmax_lanes<T>;
+  loops.softmax_lanes_gradient = softmax_lanes_gradient<T>;
+  loops.axpy = axpy<T>;
+  loops.transpose = transpose;
+  loops.add_to = add_to<T>;
+  loops.standardize = standardize<T>;
+  loops.standardize_each = standardize_each<T>;
+  loops.standardize_products = standardize_products<T>;
+  loops.standardize_gradient = standardize_gradient<T>;
+  loops.add_standardized = add_standardized<T>;
+  loops.tile_rows = kTileRows;
+  loops.tile_columns = tile_columns<T>();
+  loops.pack_rows = pack_rows<T>;
+  loops.pack_columns = pack_columns<T>;
+  loops.block_product = block_product<T>;
+  return loops;
+}
+
+}  // namespace
+
 VectorTable table(const char* isa) {
   VectorTable table{};
+  static_cast<NumberLoops<float>&>(table) = number_loops<float>();
+  table.wide = number_loops<double>();
   table.isa = isa;
-  table.pointwise = pointwise;
   table.rows = row_loops<float>();
   table.narrow_rows = row_loops<Bf16>();
-  table.updates = updates;
+  table.wide_rows = row_loops<double>();
   table.cells = cells;
-  table.sum = sum;
-  table.sum_of_squares = sum_of_squares;
-  table.dot = dot;
-  table.max = max;
-  table.min = min;
-  table.add_to_double = add_to_double;
-  table.axpy = axpy;
-  table.add_to = add_to;
   table.philox = philox;
   table.drop = drop;
   table.draw_uniform = draw_uniform;
   table.draw_normal = draw_normal;
   table.draw_below = draw_below;
-  table.max_pool = max_pool;
-  table.max_pool_backward = max_pool_backward;
-  table.sum_pool = sum_pool;
-  table.sum_pool_backward = sum_pool_backward;
   table.product = product;
   table.panel_product = panel_product;
   table.dot_product = dot_product;
-  table.tile_rows = kTileRows;
-  table.tile_columns = kTileColumns;
-  table.pack_rows = pack_rows;
-  table.pack_columns = pack_columns;
-  table.block_product = block_product;
-  table.transpose = transpose;
   table.winograd4 = winograd4();
   table.winograd2 = winograd2();
   table.extremum = extremum;
@@ -115,10 +171,6 @@ VectorTable table(const char* isa) {
   table.product_gradient = product_gradient;
   table.count_reaching = count_reaching;
   table.counts_reaching = counts_reaching;
-  table.row_sums = row_sums;
-  table.lane_sums = lane_sums;
-  table.softmax_lanes = softmax_lanes;
-  table.softmax_lanes_gradient = softmax_lanes_gradient;
   table.softmax_row_gradient = softmax_row_gradient;
   table.highest_ranks = highest_ranks;
   table.places_reaching = places_reaching;
@@ -127,13 +179,7 @@ VectorTable table(const char* isa) {
   table.sample_row = sample_row;
   table.add_sampled_products = add_sampled_products;
   table.mix_rows = mix_rows;
-  table.standardize = standardize;
-  table.standardize_each = standardize_each;
-  table.standardize_products = standardize_products;
-  table.standardize_gradient = standardize_gradient;
-  table.add_standardized = add_standardized;
   table.checksum = checksum;
-  table.exp_sum = exp_sum;
   table.widen = widen;
   table.narrow = narrow;
   table.round = round;

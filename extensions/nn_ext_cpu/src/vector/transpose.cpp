@@ -46,4 +46,14 @@ void transpose(const float* x, int64_t rows, int64_t columns, int64_t ldx, float
   }
 }
 
+void transpose(const double* x, int64_t rows, int64_t columns, int64_t ldx, double* y, int64_t ldy) {
+  constexpr int64_t kTile = 8;
+  for (int64_t i = 0; i < rows; i += kTile) {
+    const int64_t i_end = rows - i < kTile ? rows : i + kTile;
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t k = i; k < i_end; ++k) y[j * ldy + k] = x[k * ldx + j];
+    }
+  }
+}
+
 }  // namespace nn_cpu::NN_ISA

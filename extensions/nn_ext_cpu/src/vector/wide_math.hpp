@@ -1,0 +1,117 @@
+// Branch-free double functions that compilers turn into vector code, and those of both types, beside vector/math.hpp.
+// NaN and infinity give what IEEE 754 arithmetic says. Polynomials are the series of the functions, up to terms below
+// half a unit in the last place. What has no vector code here goes through the C library.
+#pragma once
+
+#include <cstdint>
+
+#include "vector/math.hpp"
+
+namespace nn_cpu::NN_ISA {
+
+inline double as_double(uint64_t bits) { return same_bits<double>(bits); }
+inline uint64_t as_bits(double value) { return same_bits<uint64_t>(value); }
+
+constexpr double kRoundDouble = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
+constexpr double kLog2High = 6.93147180369123816490e-01, kLog2Low = 1.90821492927058770002e-10;  // their sum is log 2
+
+inline double absolute(double x) { return as_double(as_bits(x) & 0x7fffffffffffffffu); }
+inline double copy_sign(double magnitude, double sign) {
+  return as_double(as_bits(magnitude) | (as_bits(sign) & 0x8000000000000000u));
+}
+inline double larger(double a, double b) { return ((a > b) | (a != a)) ? a : b; }
+inline double smaller(double a, double b) { return ((a < b) | (a != a)) ? a : b; }
+inline double rectified(double x) { return x < 0.0 ? 0.0 : x; }
+
+inline float root(float x) { return __builtin_sqrtf(x); }
+inline double root(double x) { return __builtin_sqrt(x); }
+inline float truncated(float x) { return __builtin_truncf(x); }
+inline double truncated(double x) { return __builtin_trunc(x); }
+inline float ceiling(float x) { return __builtin_ceilf(x); }
+inline double ceiling(double x) { return __builtin_ceil(x); }
+inline float floored(float x) { return __builtin_floorf(x); }
+inline double floored(double x) { return __builtin_floor(x); }
+
+/// The sum of c[i] x^i, from the last one on; unrolled, so that it becomes a chain of multiply-adds.
+template <int N>
+inline double polynomial(const double (&c)[N], double x) {
+  double sum = c[N - 1];
+#pragma GCC unroll 16
+  for (int i = N - 2; i >= 0; --i) sum = sum * x + c[i];
+  return sum;
+}
+
+/// e^x, subnormal results included.
+inline double exp(double x) {
+  constexpr double kInverseFactorials[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                                           1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                                           1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+  const double low = x < -746.0 ? -746.0 : x;  // NaN passes both
+  const double clamped = low > 710.0 ? 710.0 : low;
+  const double whole = (clamped * 1.4426950408889634 + kRoundDouble) - kRoundDouble;
+  const double r = (clamped - whole * kLog2High) - whole * kLog2Low;
+  const double y = polynomial(kInverseFactorials, r) * (r * r) + r + 1.0;
+  const double half = whole * 0.5 + kRoundDouble;  // 2^whole in two factors, each a normal number
+  const double rest = (whole - (half - kRoundDouble)) + kRoundDouble;
+  return y * as_double((as_bits(half) + 1023) << 52) * as_double((as_bits(rest) + 1023) << 52);
+}
+
+/// e^x - 1.
+inline double expm1(double x) {
+  constexpr double kInverseFactorials[] = {
+      1.0 / 2,         1.0 / 6,          1.0 / 24,          1.0 / 120,          1.0 / 720,
+      1.0 / 5040,      1.0 / 40320,      1.0 / 362880,      1.0 / 3628800,      1.0 / 39916800,
+      1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200, 1.0 / 1307674368000};
+  const double near = polynomial(kInverseFactorials, x) * (x * x) + x;
+  const double far = exp(x) - 1.0;
+  return absolute(x) < 0.5 ? near : far;
+}
+
+/// Natural logarithm; log(0) = -inf, NaN below 0.
+inline double log(double x) {
+  constexpr double kSeries[] = {2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11,
+                                2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21};
+  const bool tiny = x < 2.2250738585072014e-308;
+  const uint64_t bits = as_bits(tiny ? x * 18014398509481984.0 : x);
+  const double m = as_double((bits & 0x000fffffffffffffu) | 0x3ff0000000000000u);  // in [1, 2)
+  const bool is_high = m > 1.4142135623730951;
+  const double exponent = as_double((bits >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
+  const double e = exponent + (is_high ? 1.0 : 0.0) - (tiny ? 54.0 : 0.0);
+  const double f = (is_high ? 0.5 * m : m) - 1.0;
+  const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;  // log(1 + f) = 2 artanh(s)
+  const double tail = s * (half_square + z * polynomial(kSeries, z)) + e * kLog2Low;
+  double y = e * kLog2High - ((half_square - tail) - f);
+  y = x < static_cast<double>(kInfinity) ? y : x;  // inf and NaN
+  y = x < 0.0 ? static_cast<double>(kInfinity - kInfinity) : y;
+  return x == 0.0 ? -static_cast<double>(kInfinity) : y;
+}
+
+/// log(1 + x) without cancellation (Kahan's correction).
+inline double log1p(double x) {
+  const double u = 1.0 + x;
+  const double difference = u - 1.0;
+  const double corrected = log(u) * (x / difference);
+  const double y = difference == 0.0 ? x : corrected;
+  return x == static_cast<double>(kInfinity) ? x : y;
+}
+
+inline double tanh(double x) {
+  const double a = absolute(x);
+  const double e = expm1(2.0 * (a > 22.0 ? 22.0 : a));
+  return copy_sign(e / (e + 2.0), x);  // of -0 too
+}
+
+inline double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+
+inline double softplus(double x) { return (x > 0.0 ? x : (x != x ? x : 0.0)) + log1p(exp(-absolute(x))); }
+
+inline double erf(double x) { return __builtin_erf(x); }
+inline double arcsine(double x) { return __builtin_asin(x); }
+inline double arccosine(double x) { return __builtin_acos(x); }
+inline double arctangent(double x) { return __builtin_atan(x); }
+inline double area_sine(double x) { return __builtin_asinh(x); }
+inline double area_cosine(double x) { return __builtin_acosh(x); }
+inline double area_tangent(double x) { return __builtin_atanh(x); }
+inline double power(double x, double y) { return __builtin_pow(x, y); }
+
+}  // namespace nn_cpu::NN_ISA
