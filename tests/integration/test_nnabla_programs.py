@@ -45,6 +45,51 @@ def agree(theirs, ours, tolerance):
     return all(a == b or (a != a and b != b) or abs(a - b) <= tolerance * max(abs(a), 0.1) for a, b in pairs)
 
 
+#: Imports nn_core once, and runs each program of a line of its input, as ``nn-core run`` does, in a fork of itself.
+SERVER = """
+import os, sys
+from nn_core.__main__ import main
+import nn_core.functions, nn_core.parametric_functions, nn_core.solvers, nn_core.compat.unchanged
+
+for line in sys.stdin:
+    folder, program = line.rstrip("\\n").split("\\t")
+    if (child := os.fork()) == 0:
+        os.chdir(folder)
+        for number, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
+        sys.argv = ["nn-core", "run", program]
+        try:
+            main(["run", program])
+        finally:
+            sys.stdout.flush()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def run_program():
+    """Run a program in a folder; returns its exit status, what it printed, and its errors."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("NN_CORE_")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": {**environment, "OMP_NUM_THREADS": "1"}}
+    with subprocess.Popen([sys.executable, "-c", SERVER], **pipes) as server:
+
+        def run(program, folder):
+            server.stdin.write(f"{folder}\t{program}\n")
+            server.stdin.flush()
+            status = int(server.stdout.readline())
+            return status, *((folder / name).read_text(encoding="utf-8") for name in ("out", "err"))
+
+        yield run
+        server.stdin.close()
+
+
+def test_the_command_runs_a_program_in_an_interpreter_of_its_own(tmp_path):
+    program = PROGRAMS / f"{NAMES[0]}.py"
+    command = [sys.executable, "-m", "nn_core", "run", str(program)]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert len(result.stdout.splitlines()) == len(program.with_suffix(".out").read_text(encoding="utf-8").splitlines()) - 1
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -52,21 +97,13 @@ def agree(theirs, ours, tolerance):
         for name in NAMES
     ],
 )
-def test_a_program_prints_what_it_prints_with_nnabla(name, tmp_path):
+def test_a_program_prints_what_it_prints_with_nnabla(name, run_program, tmp_path):
     program = PROGRAMS / f"{name}.py"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("NN_CORE_")}
-    result = subprocess.run(
-        [sys.executable, "-m", "nn_core", "run", str(program)],
-        cwd=tmp_path,
-        env={**environment, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    status, printed, errors = run_program(program, tmp_path)
+    assert status == 0, errors
     versions, *recorded = program.with_suffix(".out").read_text(encoding="utf-8").splitlines()
     assert versions.startswith("# NNabla 1.")
-    found = differences(recorded, result.stdout.splitlines(), tolerance_of(program))
+    found = differences(recorded, printed.splitlines(), tolerance_of(program))
     assert not found, "\n".join(found)
 
 
