@@ -189,6 +189,124 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         return learning_rate * (iter + 1) / self.warmup_iter if iter < self.warmup_iter else learning_rate
 
 
+class OneCycleScheduler(BaseLearningRateScheduler):
+    """Rise to a large learning rate and fall far below the first one, along half a cosine each; then stay there.
+
+    Args:
+        max_lr: The largest learning rate.
+        max_iter: The iteration of the smallest one.
+        warmup: Share of `max_iter` in which it rises.
+        div_factor: It starts at max_lr / div_factor.
+        final_div_factor: It ends at max_lr / (div_factor * final_div_factor).
+
+    Raises:
+        ArgumentError: when `max_lr` is negative, `max_iter` or a factor is less than 1, or `warmup` is not from 0 to 1.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import OneCycleScheduler
+        >>> scheduler = OneCycleScheduler(1.0, max_iter=100, warmup=0.25, div_factor=10)
+        >>> [round(scheduler.get_learning_rate(i), 3) for i in (0, 25, 62, 100, 200)]
+        [0.1, 1.0, 0.51, 0.0, 0.0]
+
+    References:
+        Smith and Topin (2018), Super-convergence: very fast training of neural networks using large learning rates.
+    """
+
+    @door
+    def __init__(
+        self, max_lr: float, max_iter: int, warmup: float = 0.3, div_factor: float = 25.0, final_div_factor: float = 1e4
+    ) -> None:
+        self.max_lr = _number("OneCycleScheduler", "max_lr", max_lr, least=0)
+        self.max_iter = _number("OneCycleScheduler", "max_iter", max_iter, least=1)
+        self.div_factor = _number("OneCycleScheduler", "div_factor", div_factor, least=1)
+        self.final_div_factor = _number("OneCycleScheduler", "final_div_factor", final_div_factor, least=1)
+        if not 0 <= warmup <= 1:
+            raise ArgumentError(f"OneCycleScheduler: warmup must be a number from 0 to 1, got {described(warmup)}")
+        self.warmup = warmup
+
+    def get_learning_rate(self, iter: int) -> float:
+        """The learning rate of iteration `iter`, counted from 0."""
+        first, top = self.max_lr / self.div_factor, self.warmup * self.max_iter
+        if iter < top:
+            return _along_cosine(first, self.max_lr, iter / top)
+        length = self.max_iter - top
+        return _along_cosine(self.max_lr, first / self.final_div_factor, min((iter - top) / length, 1) if length else 1)
+
+
+class CyclicScheduler(BaseLearningRateScheduler):
+    """Go up and down between two learning rates, along straight lines.
+
+    Args:
+        base_lr: The smallest learning rate, that of the first iteration.
+        max_lr: The largest one.
+        half_cycle: Iterations of the way up, and of the way down.
+
+    Raises:
+        ArgumentError: when a rate is negative, `max_lr` is less than `base_lr`, or `half_cycle` is less than 1.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import CyclicScheduler
+        >>> scheduler = CyclicScheduler(0.1, 0.5, half_cycle=4)
+        >>> [round(scheduler.get_learning_rate(i), 2) for i in (0, 2, 4, 6, 8)]
+        [0.1, 0.3, 0.5, 0.3, 0.1]
+
+    References:
+        Smith (2017), Cyclical learning rates for training neural networks.
+    """
+
+    @door
+    def __init__(self, base_lr: float, max_lr: float, half_cycle: int) -> None:
+        self.base_lr = _number("CyclicScheduler", "base_lr", base_lr, least=0)
+        self.max_lr = _number("CyclicScheduler", "max_lr", max_lr, least=base_lr)
+        self.half_cycle = _number("CyclicScheduler", "half_cycle", half_cycle, least=1)
+
+    def get_learning_rate(self, iter: int) -> float:
+        """The learning rate of iteration `iter`, counted from 0."""
+        height = 1 - abs(iter / self.half_cycle % 2 - 1)
+        return self.base_lr + (self.max_lr - self.base_lr) * height
+
+
+class CosineRestartsScheduler(BaseLearningRateScheduler):
+    """Fall along half a cosine, and start again; each cycle may be longer than the one before.
+
+    Args:
+        init_lr: Learning rate at the beginning of each cycle.
+        cycle: Iterations of the first cycle.
+        growth: By how much each cycle is longer.
+        min_lr: The learning rate that the ends of cycles come near.
+
+    Raises:
+        ArgumentError: when `init_lr` is less than `min_lr`, a rate is negative, or `cycle` or `growth` is less than 1.
+
+    Example:
+        >>> from nn_core.utils.learning_rate_scheduler import CosineRestartsScheduler
+        >>> scheduler = CosineRestartsScheduler(1.0, cycle=4, growth=2)
+        >>> [round(scheduler.get_learning_rate(i), 2) for i in (0, 2, 4, 8, 12)]
+        [1.0, 0.5, 1.0, 0.5, 1.0]
+
+    References:
+        Loshchilov and Hutter (2017), SGDR: stochastic gradient descent with warm restarts.
+    """
+
+    @door
+    def __init__(self, init_lr: float, cycle: int, growth: float = 1.0, min_lr: float = 0.0) -> None:
+        self.min_lr = _number("CosineRestartsScheduler", "min_lr", min_lr, least=0)
+        self.init_lr = _number("CosineRestartsScheduler", "init_lr", init_lr, least=min_lr)
+        self.cycle = _number("CosineRestartsScheduler", "cycle", cycle, least=1)
+        self.growth = _number("CosineRestartsScheduler", "growth", growth, least=1)
+
+    def get_learning_rate(self, iter: int) -> float:
+        """The learning rate of iteration `iter`, counted from 0."""
+        start, length = 0.0, float(self.cycle)
+        while iter >= start + length and self.growth > 1:
+            start, length = start + length, length * self.growth
+        return _along_cosine(self.init_lr, self.min_lr, (iter - start) % length / length)
+
+
+def _along_cosine(start: float, end: float, share: float) -> float:
+    return end + (start - end) * (1.0 + math.cos(math.pi * share)) / 2.0
+
+
 def _number(scheduler: str, name: str, value: N, least: float = -math.inf) -> N:
     is_number = hasattr(value, "__float__") and not isinstance(value, str) and not getattr(value, "shape", ())
     if not is_number or not value >= least:

@@ -5,9 +5,12 @@ import pytest
 from nn_core.errors import ArgumentError
 from nn_core.utils.learning_rate_scheduler import (
     BaseLearningRateScheduler,
+    CosineRestartsScheduler,
     CosineScheduler,
+    CyclicScheduler,
     ExponentialScheduler,
     LinearWarmupScheduler,
+    OneCycleScheduler,
     PolynomialScheduler,
     StepScheduler,
 )
@@ -29,6 +32,10 @@ ITERATIONS = (0, 1, 2, 3, 5, 9, 10, 11, 20)
             [0.25, 0.487764, 0.678381, 0.793893, 0.5, 0.024472, 0, 0.024472, 1],
         ),
         (LinearWarmupScheduler(ExponentialScheduler(1.0, 0.5), 0), [0.5**i for i in ITERATIONS]),
+        (OneCycleScheduler(1.0, 10, 0.3, 4, 10), [0.25, 0.4375, 0.8125, 1, 0.816451, 0.073278, 0.025, 0.025, 0.025]),
+        (OneCycleScheduler(1.0, 10, 1.0, 2, 1), [0.5, 0.512236, 0.547746, 0.603054, 0.75, 0.987764, 0.5, 0.5, 0.5]),
+        (CyclicScheduler(0.0, 1.0, 2), [0, 0.5, 1, 0.5, 0.5, 0.5, 1, 0.5, 0]),
+        (CosineRestartsScheduler(1.0, 2, 2, 0.5), [1, 0.75, 1, 0.926777, 0.573223, 0.845671, 0.75, 0.654329, 0.845671]),
     ],
 )
 def test_learning_rates(scheduler, expected):
@@ -41,6 +48,9 @@ def test_learning_rates(scheduler, expected):
     [
         (lambda: ExponentialScheduler(1, 0.5, 0), "ExponentialScheduler: iter_interval must be a number of at least 1, got 0"),
         (lambda: PolynomialScheduler(1, 0, 1), "PolynomialScheduler: max_iter must be a number of at least 1, got 0"),
+        (lambda: OneCycleScheduler(1, 10, 1.5), "OneCycleScheduler: warmup must be a number from 0 to 1, got 1.5"),
+        (lambda: CyclicScheduler(0.2, 0.1, 5), "CyclicScheduler: max_lr must be a number of at least 0.2, got 0.1"),
+        (lambda: CosineRestartsScheduler(1, 0), "CosineRestartsScheduler: cycle must be a number of at least 1, got 0"),
         (lambda: CosineScheduler(1, -3), "CosineScheduler: max_iter must be a number of at least 1, got -3"),
     ],
 )
