@@ -8,6 +8,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+import nn_core.solvers as S
 from nn_core import backward_functions, function_bases
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.normalization_functions import _force_list
@@ -344,3 +345,72 @@ def test_a_power_of_zero_has_no_slope():
     y.forward()
     y.backward()
     np.testing.assert_array_equal([y.d, x.g], np.zeros((2, 3)))
+
+
+def test_a_power_of_exponent_zero_has_no_slope_at_zero():
+    x = leaf(1, 3)
+    x.d = [[0.0, 1.0, 2.0]]
+    y = F.pow_scalar(x, 0.0)
+    y.forward()
+    y.backward()
+    np.testing.assert_array_equal([y.d, x.g], [[[1, 1, 1]], [[0, 0, 0]]])
+
+
+def test_gradients_are_clipped_to_the_maximum_last():
+    x, low, high = leaf(1, 3), leaf(1, 3), leaf(1, 3)
+    low.d, high.d = 1.0, 0.6
+    y = F.clip_grad_by_value(x, low, high)
+    y.forward()
+    y.backward(nn.NdArray.from_numpy_array(np.array([[-2.0, 0.8, 5.0]])))
+    np.testing.assert_allclose(x.g, 0.6)
+
+
+def test_each_number_but_zero_in_a_mask_takes_one_row():
+    y = F.bool_gather(leaf(3, 2), nn.Variable.from_numpy_array([1000.0, 0.0, -2.0]))
+    y.forward()
+    assert y.shape == (2, 2)
+
+
+#: A function of x, and its second derivative at x.
+SECOND = {
+    "prelu": (
+        lambda x: F.sum(F.prelu(x, nn.Variable.from_numpy_array([0.25])) ** 2),
+        [[-1.0, 2.0, -3.0]],
+        [[0.125, 2, 0.125]],
+    ),
+    "mul_n": (lambda x: F.sum(F.mul_n(x, x)), [[0.0, 0.0, 1.0]], [[2, 2, 2]]),
+    "celu": (lambda x: F.sum(F.celu(x, alpha=0.7)), [[500.0, -200.0, 90.0]], [[0, 0, 0]]),
+    "mish": (lambda x: F.sum(F.mish(x)), [[500.0, -200.0, 90.0]], [[0, 0, 0]]),
+    "sinc": (lambda x: F.sum(F.sinc(x)), [[0.0, 1e-4, -1e-4]], [[-1 / 3, -1 / 3, -1 / 3]]),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_gradients_are_exact(name):
+    function, at, expected = SECOND[name]
+    x = nn.Variable.from_numpy_array(np.array(at, np.float32), need_grad=True)
+    (slope,) = nn.grad([function(x)], [x])
+    (curvature,) = nn.grad([F.sum(slope)], [x])
+    curvature.forward()
+    np.testing.assert_allclose(curvature.d, expected, atol=1e-4)
+
+
+def _steps(solver):
+    w, found = nn.Variable.from_numpy_array([0.5], need_grad=True), []
+    solver.set_parameters({"w": w})
+    for gradient in (1.0, 0.3, -2.0):
+        w.g = gradient
+        solver.update()
+        found.append(float(w.d[0]))
+    return found
+
+
+def test_the_bounds_of_a_rate_draw_closer_step_by_step():
+    """The factor of the momentum is final_lr (1 + 1 / (gamma t)) at most: 0.3, 0.2, 0.1667."""
+    expected = [0.47, 0.446, 0.46133]
+    np.testing.assert_allclose(_steps(S.AMSBound(0.1, gamma=0.5)), expected, atol=1e-5)
+    np.testing.assert_allclose(_steps(S.AdaBound(0.1, gamma=0.5)), expected, atol=1e-5)
+
+
+def test_lamb_compares_norms_however_small_the_update_is():
+    np.testing.assert_allclose(_steps(S.Lamb(0.1, eps=1.0, gamma_u=100.0))[:2], [0.45, 0.405], atol=1e-5)
