@@ -4,7 +4,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -75,21 +75,26 @@ def launch(
     command = [*mpiexec_command(found, n_processes, machines, root=root, elastic=elastic, is_alone=is_alone), *_RANK]
     command += ["-rc", "finalize=False"] if elastic else []  # nn_ext_mpi.tolerance finalizes, if all live
     command += [*(["-m"] if is_module else []), program, *arguments]
-    variables = {
-        **launch_variables(n_processes, n_hosts),
-        **(port_variables(found.family) if is_alone else {}),
-        **({REPLACE: "1"} if replace else {}),
-    }
+    variables = launch_variables(n_processes, n_hosts)
+    variables |= port_variables(found.family) if is_alone else {}
+    variables |= {REPLACE: "1"} if replace else {}
     if dry_run:
         click.echo(shlex.join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
     sys.stdout.flush()
-    signals = handed_on(found.family, sorted(settings().stop_signals))
-    variables |= {JOB_TOKEN: os.environ.get(JOB_TOKEN) or secrets.token_hex(16)}  # not shown by --dry-run
-    if found.family == "Open MPI":
-        variables["NN_CORE_STOP_SIGNALS"] = ",".join(sorted({*settings().stop_signals, "SIGUSR2"}))
-    with Job(command, {**os.environ, **variables}, signals) as job:
-        sys.exit(job.run(restarts))
+    sys.exit(run_job(found.family, command, variables, restarts))
+
+
+def run_job(family: str, command: Sequence[str], variables: Mapping[str, str], restarts: int) -> int:
+    """Run a command of mpiexec of some family; its exit status.
+
+    The processes get a token of the job, and know which signal stands for SIGTERM.
+    """
+    environment = {**os.environ, **variables, JOB_TOKEN: os.environ.get(JOB_TOKEN) or secrets.token_hex(16)}
+    if family == "Open MPI":
+        environment["NN_CORE_STOP_SIGNALS"] = ",".join(sorted({*settings().stop_signals, "SIGUSR2"}))
+    with Job(command, environment, handed_on(family, sorted(settings().stop_signals))) as job:
+        return job.run(restarts)
 
 
 def placed(size: int | None, hosts: str) -> tuple[int, Sequence[str], int]:
