@@ -65,7 +65,7 @@ def blocks_around(shape: Shape, axes: Sequence[int]) -> tuple[int, int, int] | N
     long = [axis for axis, length in enumerate(shape) if length != 1]
     along = [axis for axis in long if axis in axes]
     if not along:
-        return math.prod(shape), 1, 1
+        return 1, 1, math.prod(shape)  # lanes, which are treated together, and not rows of one element
     first, last = along[0], along[-1]
     if [axis for axis in long if first <= axis <= last] != along:
         return None

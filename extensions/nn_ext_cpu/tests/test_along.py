@@ -13,7 +13,15 @@ import nn_core.functions as F
 Compare: TypeAlias = Callable[..., None]
 
 #: Shapes with more lanes than one group has, and the axes to go along.
-CASES = [((300, 5), 0), ((2, 7, 300), 1), ((4, 257), 1), ((2, 3, 4, 5), (1, 2)), ((2, 3, 4), (0, 1, 2)), ((3, 1, 4), 1)]
+CASES = [
+    ((300, 5), 0),
+    ((2, 7, 300), 1),
+    ((4, 257), 1),
+    ((2, 3, 4, 5), (1, 2)),
+    ((2, 3, 4), (0, 1, 2)),
+    ((3, 1, 4), 1),
+    ((1, 40, 30), 0),
+]
 
 
 def normal(*shape: int) -> np.ndarray[Any, Any]:
