@@ -58,6 +58,6 @@ def test_the_example_of_the_readme_is_short():
 
 
 def test_the_targets_of_the_readme_exist():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile = (ROOT / "make" / "tests.mk").read_text(encoding="utf-8")
     assert "\ndemo:" in makefile
     assert "\ntest:" in makefile
