@@ -4,8 +4,8 @@
 //                    be absent
 //   batch_matmul     a (B, M, K), b (B, K, N) -> y (B, M, N); a or b may be transposed in memory; a batch may be shared
 //                    (stride 0)
-// Arrays may be bfloat16, weights and biases are float32 then; or all are float64. Products accumulate in float32, those
-// of float64 in float64; bias gradients in double. O(M D K).
+// Arrays may be bfloat16, weights and biases are float32 then; or all are float64. Products accumulate in float32,
+// those of float64 in float64; bias gradients in double. O(M D K).
 #include <algorithm>
 
 #include "kernels/narrow_products.hpp"

@@ -1,8 +1,8 @@
 // The inner loops of large matrix products: copies of blocks of both operands in the order in which they are read, and
 // the product of two such blocks (Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008).
 // A tile of c stays in registers; a panel of b, which is kColumns wide, in the first-level cache; a block of a in the
-// second-level one. Sums are of the type of the operands, in the order of k. The stack pointer is left to the compiler, so that a signal may
-// arrive at any instruction.
+// second-level one. Sums are of the type of the operands, in the order of k. The stack pointer is left to the compiler,
+// so that a signal may arrive at any instruction.
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 #include "vector/tile.hpp"
@@ -83,8 +83,8 @@ struct Tile {
   int64_t ldc;
 };
 
-/// c (Rows, kColumns<T>) = a b for panels of both. All loops over the tile are unrolled: only then do compilers keep it in
-/// registers.
+/// c (Rows, kColumns<T>) = a b for panels of both. All loops over the tile are unrolled: only then do compilers keep it
+/// in registers.
 template <int Rows, class T>
 void multiply(const T* a, const T* b, int64_t k, const Tile<T>& tile) {
   using Lanes = LanesOf<T>;

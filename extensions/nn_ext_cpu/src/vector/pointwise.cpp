@@ -1,7 +1,7 @@
-// Element-wise functions on blocks of contiguous floats or doubles, by name: the instruction set of kernels/pointwise.cpp.
-// Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the function of one
-// element. Functions get a copy of both parameters: a load that only some elements need would keep a loop from becoming
-// vector code.
+// Element-wise functions on blocks of contiguous floats or doubles, by name: the instruction set of
+// kernels/pointwise.cpp. Each row: name, number of inputs, number of parameters p, nanoseconds per element (rough), the
+// function of one element. Functions get a copy of both parameters: a load that only some elements need would keep a
+// loop from becoming vector code.
 #include "support/vector.hpp"
 #include "vector/angles.hpp"
 #include "vector/power.hpp"

@@ -1,6 +1,6 @@
 // Loops over a matrix (rows, columns), columns innermost: what batch normalization of channels-last images is made of.
-// Sums over rows run in the type of parameters over blocks of 64 rows and add up the blocks in double. The `_row` forms treat one row
-// with the same number for all of its elements: they serve images that are stored channel by channel.
+// Sums over rows run in the type of parameters over blocks of 64 rows and add up the blocks in double. The `_row` forms
+// treat one row with the same number for all of its elements: they serve images that are stored channel by channel.
 #include "support/vector.hpp"
 #include "vector/bfloat16.hpp"
 #include "vector/wide_math.hpp"
