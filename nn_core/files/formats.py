@@ -41,15 +41,20 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         raise ArgumentError(f"{function}: {what}, got none\n  hint: the formats are {_listed_formats()}")
     chosen = own or given or ""
     if _format(chosen) is None:
-        hint = "other formats come from plugins; install the package that wrote the file"
-        if chosen in _PACKAGES:
-            hint = f"pip install {_PACKAGES[chosen]}"
-        elif chosen in _PICKLES:
-            hint = "such a file runs code when it is read; write the tensors with safetensors.torch.save_file"
+        hint = _hint_for_unknown(chosen)
         raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n  hint: {hint}")
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
     return chosen
+
+
+def _hint_for_unknown(extension: str) -> str:
+    """Say how files with the extension of no format could be read."""
+    if extension in _PACKAGES:
+        return f"pip install {_PACKAGES[extension]}"
+    if extension in _PICKLES:
+        return "such a file runs code when it is read; write the tensors with safetensors.torch.save_file"
+    return "other formats come from plugins; install the package that wrote the file"
 
 
 def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: str) -> None:

@@ -273,14 +273,21 @@ def _aux_outputs(
     if not any(entry.aux and entry.name in node.spec.backward.needs for entry in entries):
         return [NdArray.of_shape(shape) for shape in call.output_shapes[n_visible:]]
     if node.spec.updates and 0 in outputs:
-        result = outputs[0].data
-        noted, kept = _AUX.get(node, (None, []))
-        if noted is not None and noted.synced is result.synced:
-            return kept
-        if _is_own(node, {0: result}) and not is_uncomputed(result.synced):
-            return [storage.data for storage in node.storages[n_visible:]]
+        left = _left_by_run(node, outputs[0].data, n_visible)
+        if left is not None:
+            return left
     arrays = without_updates(node.spec, list(arrays))
     return compute(call, node.context, arrays, {}, last_key(node, "backward"))[n_visible:]
+
+
+def _left_by_run(node: Node, result: NdArray, n_visible: int) -> list[NdArray] | None:
+    """The auxiliary results of the run that has computed `result`; None where it has left none."""
+    noted, kept = _AUX.get(node, (None, []))
+    if noted is not None and noted.synced is result.synced:
+        return kept
+    if _is_own(node, {0: result}) and not is_uncomputed(result.synced):
+        return [storage.data for storage in node.storages[n_visible:]]
+    return None
 
 
 def gradient_reads(node: Node, position: int, input_position: int | None = None, output_position: int | None = None) -> bool:
