@@ -1,10 +1,12 @@
 """Extremes, products, norms and running results along axes."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
 from nn_ext_cpu import _native
+from nn_ext_cpu.copies import Copies
 from nn_ext_cpu.describe import FLOAT, backward_arrays, blocks_around, forward_arrays, refuse_dtypes, reshaped
 from nn_ext_cpu.pointwise import compile_program
 
@@ -17,16 +19,22 @@ class _Along:
         (x,) = call.inputs
         if x is not None and x.size == 0:
             return Refusal("takes arrays with at least one element")
-        blocks = _blocks(call)
+        blocks = self._refused_blocks(call)
         if blocks is None:
             return Refusal(f"takes neighbouring axes, got {tuple(_axes(call))}")
         if blocks[1] >= 2**31:
             return Refusal(f"takes axes of less than 2^31 elements, got {blocks[1]}")
         return refuse_dtypes(call)
 
+    def _refused_blocks(self, call: Call) -> tuple[int, int, int] | None:
+        """Return elements before, along and after the axes; None where the operation does not take them."""
+        return _blocks(call)
+
 
 class Extremum(_Along):
     """The largest or smallest element, its place, or both.
+
+    Axes that have others between them are brought together first, and the gradient back.
 
     Args:
         largest: Take the largest.
@@ -38,14 +46,32 @@ class Extremum(_Along):
     def forward(self, call: Call) -> Runner:
         """Prepare the search."""
         places = [0, -1, 1] if call.args["only_index"] else [0, 1, 2 if call.args["with_index"] else -1]
-        return _prepared(call, "extremum", forward_arrays(call), places, largest=self._largest)
+        arrays = forward_arrays(call)
+        if _blocks(call) is not None:
+            return _prepared(call, "extremum", arrays, places, largest=self._largest)
+        order, turned = _turned(call)
+        arrays = [*arrays, turned]
+        places[0] = len(arrays) - 1
+        search = _on(arrays, _together(call), "extremum", places, largest=self._largest)
+        return _native.chain([_copied(arrays, 0, order, places[0]), search], 1)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Prepare the way of dy to the first extreme element; an index has no gradient."""
         if call.args["only_index"]:
             return None
         arrays = backward_arrays(call, wanted)
-        return _prepared(call, "extremum_backward", arrays, [0, 1, 1 + len(call.outputs), len(arrays) - 1])
+        given, dx = [1, 1 + len(call.outputs)], len(arrays) - 1
+        if _blocks(call) is not None:
+            return _prepared(call, "extremum_backward", arrays, [0, *given, dx])
+        order, turned = _turned(call)
+        arrays = [*arrays, turned, turned]
+        places = [dx + 1, *given, dx + 2]
+        spread = _on(arrays, _together(call), "extremum_backward", places)
+        steps = [_copied(arrays, 0, order, places[0]), spread, _copied(arrays, dx, order, places[-1], back=True)]
+        return _native.chain(steps, 2)
+
+    def _refused_blocks(self, call: Call) -> tuple[int, int, int] | None:
+        return _blocks(call) or _together(call)
 
 
 class Product(_Along):
@@ -137,6 +163,34 @@ def _blocks(call: Call) -> tuple[int, int, int] | None:
     return blocks_around(x.shape, _axes(call))
 
 
+def _together(call: Call) -> tuple[int, int, int]:
+    """The blocks of x once its axes are brought together, behind all others."""
+    (x,), kept = call.inputs, math.prod(_kept(call))
+    assert x is not None
+    return kept, x.size // kept, 1
+
+
+def _turned(call: Call) -> tuple[list[int], ArrayDesc]:
+    """The order in which the axes of the call come last, and x in that order."""
+    (x,), reduced = call.inputs, sorted(_axes(call))
+    assert x is not None
+    order = [*(axis for axis in range(len(x.shape)) if axis not in reduced), *reduced]
+    return order, ArrayDesc(tuple(x.shape[axis] for axis in order), x.dtype)
+
+
+def _copied(
+    arrays: Sequence[ArrayDesc | None], place: int, order: Sequence[int], turned: int, *, back: bool = False
+) -> _native.Op:
+    """A copy of an array to the place `turned`, with its axes in another order, or back."""
+    copies = Copies([arrays[place], arrays[turned]])
+    view = copies.view(0).transpose(order)
+    if back:
+        copies.copy(1, copies.view(1), 0, view)
+    else:
+        copies.copy(0, view, 1, copies.view(1))
+    return copies.prepared_among(arrays, [place, turned])
+
+
 def _kept(call: Call) -> Shape:
     """The shape of x with length 1 on the axes."""
     (x,) = call.inputs
@@ -148,14 +202,25 @@ def _prepared(
     call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], **settings: bool
 ) -> Runner:
     """The operation on arrays like x as (A, C, B), and on others as (A, B)."""
-    blocks, (x,) = _blocks(call), call.inputs
-    assert blocks is not None and x is not None
+    blocks = _blocks(call)
+    assert blocks is not None
+    return _on(arrays, blocks, operation, places, **settings)
+
+
+def _on(
+    arrays: Sequence[ArrayDesc | None],
+    blocks: tuple[int, int, int],
+    operation: str,
+    places: Sequence[int],
+    **settings: bool,
+) -> _native.Op:
+    """The operation on arrays of these blocks, and on others without the ones along."""
     before, _, behind = blocks
     views = []
     for desc in (arrays[place] if place >= 0 else None for place in places):
-        is_whole = desc is not None and desc.size == x.size
+        is_whole = desc is not None and desc.size == math.prod(blocks)
         views.append(reshaped(desc, blocks if is_whole else (before, behind)))
-    runner: Runner = _native.prepare(operation, arrays, views=views, places=list(places), **settings)
+    runner: _native.Op = _native.prepare(operation, arrays, views=views, places=list(places), **settings)
     return runner
 
 

@@ -56,6 +56,11 @@ class Copies:
         runner: Runner = _native.prepare("copies", self._arrays, **settings)
         return runner
 
+    def prepared_among(self, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> _native.Op:
+        """The native operation on `arrays`, of which those at `places` are the ones that are copied between."""
+        settings: dict[str, Any] = {"fills": self._fills, "copies": self._numbers, "value": 0.0}
+        return _native.prepare("copies", arrays, views=self._arrays, places=places, **settings)
+
     def _offset(self, place: int, view: View) -> int:
         """The distance of the first element of `view` from that of the array, in elements."""
         return (view.ctypes.data - self.view(place).ctypes.data) // view.itemsize

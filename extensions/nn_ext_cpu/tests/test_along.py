@@ -1,5 +1,6 @@
 """Extremes, products, norms and running results beside the reference, along first, middle and last axes."""
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -21,6 +22,14 @@ CASES = [
     ((2, 3, 4), (0, 1, 2)),
     ((3, 1, 4), 1),
     ((1, 40, 30), 0),
+]
+#: Axes that have others between them.
+APART = [
+    ((3, 4, 5, 6), (0, 2)),
+    ((3, 4, 5, 6), (0, 2, 3)),
+    ((2, 3, 1, 4, 5), (0, 3)),
+    ((2, 3, 4), (-3, -1)),
+    ((2, 3, 4), (2, 0)),
 ]
 
 
@@ -98,4 +107,26 @@ def test_norms(assert_alike: Compare, p: float) -> None:
 def test_axes_with_others_between_them_are_refused() -> None:
     x = nn.Variable((2, 3, 4))
     with nn.context_scope(nn.Context(["cpu:float", "reference:float"])):
-        assert "takes neighbouring axes, got (0, 2)" in str(nn.explain(F.max(x, axis=(0, 2))))
+        assert "takes neighbouring axes, got (0, 2)" in str(nn.explain(F.prod(x, axis=(0, 2))))
+
+
+@pytest.mark.parametrize("number", [1.0, math.nan])
+@pytest.mark.parametrize(("shape", "axes"), APART)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_over_axes_that_are_no_neighbours(
+    name: str, shape: tuple[int, ...], axes: tuple[int, ...], number: float
+) -> None:
+    values = np.floor(normal(*shape) * 2)  # with equal ones, of which the first counts
+    values.flat[3] = number
+    found = []
+    for backend in ("cpu:float", "reference:float"):
+        with nn.context_scope(nn.Context([backend])):
+            x = nn.Variable.from_numpy_array(values, need_grad=True)
+            y, index = getattr(F, name)(x, axis=axes, with_index=True)
+            only = getattr(F, name)(x, axis=axes, keepdims=True, only_index=True)
+            nn.forward_all([y, index, only])
+            x.grad.fill(1)
+            y.backward(3)
+            found.append((y.d, index.d, only.d, x.g))
+    for got, true in zip(*found, strict=True):
+        np.testing.assert_array_equal(got, true)
