@@ -5,7 +5,6 @@ by NN_CORE_DISABLE for a process, by ``with without("fuse"):`` for a while.
 """
 
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -14,12 +13,11 @@ from typing import Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.runtime.ambient import Ambient
+from nn_core.runtime.environment import read_bool, read_choices, read_count, read_log_level, read_seconds, read_signals
 from nn_core.runtime.machine import memory_limit, processor_limits
 
 #: Megabytes of caches, if nothing else is said and memory is not short.
 _CACHE_MB_AT_MOST: Final = 1024
-_BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
-_LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 #: The optimizations that can be switched off, and the effect.
 OPTIMIZATIONS: Final[Mapping[str, str]] = {
@@ -112,27 +110,27 @@ class Settings:
         """
         default = Settings()
         return Settings(
-            plugin_autoload=_bool(environment, "NN_CORE_PLUGIN_AUTOLOAD", default.plugin_autoload),
-            strict=_bool(environment, "NN_CORE_STRICT", default.strict),
-            log_level=_log_level(environment, "NN_CORE_LOG_LEVEL"),
-            num_threads=_count(environment, "NN_CORE_NUM_THREADS"),
-            skip_plugin_check=_bool(environment, "NN_CORE_SKIP_PLUGIN_CHECK", default.skip_plugin_check),
-            plugins=_choices(environment, "NN_CORE_PLUGINS"),
-            plugin_timeout=_seconds(environment, "NN_CORE_PLUGIN_TIMEOUT", default.plugin_timeout),
-            check_kernels=_bool(environment, "NN_CORE_CHECK_KERNELS", default.check_kernels),
+            plugin_autoload=read_bool(environment, "NN_CORE_PLUGIN_AUTOLOAD", default.plugin_autoload),
+            strict=read_bool(environment, "NN_CORE_STRICT", default.strict),
+            log_level=read_log_level(environment, "NN_CORE_LOG_LEVEL"),
+            num_threads=read_count(environment, "NN_CORE_NUM_THREADS"),
+            skip_plugin_check=read_bool(environment, "NN_CORE_SKIP_PLUGIN_CHECK", default.skip_plugin_check),
+            plugins=read_choices(environment, "NN_CORE_PLUGINS"),
+            plugin_timeout=read_seconds(environment, "NN_CORE_PLUGIN_TIMEOUT", default.plugin_timeout),
+            check_kernels=read_bool(environment, "NN_CORE_CHECK_KERNELS", default.check_kernels),
             disable=_optimizations(environment, "NN_CORE_DISABLE"),
-            strict_shapes=_bool(environment, "NN_CORE_STRICT_SHAPES", default.strict_shapes),
-            cache_mb=_count(environment, "NN_CORE_CACHE_MB"),
-            deterministic=_bool(environment, "NN_CORE_DETERMINISTIC", default.deterministic),
+            strict_shapes=read_bool(environment, "NN_CORE_STRICT_SHAPES", default.strict_shapes),
+            cache_mb=read_count(environment, "NN_CORE_CACHE_MB"),
+            deterministic=read_bool(environment, "NN_CORE_DETERMINISTIC", default.deterministic),
             communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
             data=environment.get("NN_CORE_DATA") or None,
             models_url_base=environment.get("NN_CORE_MODELS_URL_BASE") or None,
             nnabla_models_url_base=environment.get("NNABLA_MODELS_URL_BASE") or None,
-            comm_timeout=_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
-            stop_signals=_signals(environment, "NN_CORE_STOP_SIGNALS", default.stop_signals),
-            trust_hdf5=_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
-            nnabla_program=_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
-            keep_values=_bool(environment, "NN_CORE_KEEP_VALUES", default.keep_values),
+            comm_timeout=read_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
+            stop_signals=read_signals(environment, "NN_CORE_STOP_SIGNALS", default.stop_signals),
+            trust_hdf5=read_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
+            nnabla_program=read_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
+            keep_values=read_bool(environment, "NN_CORE_KEEP_VALUES", default.keep_values),
         )
 
 
@@ -461,61 +459,3 @@ def _known(names: Iterable[str], what: str) -> frozenset[str]:
 
 def _optimizations(environment: Mapping[str, str], name: str) -> frozenset[str]:
     return _known([part.strip() for part in environment.get(name, "").split(",") if part.strip()], name)
-
-
-def _bool(environment: Mapping[str, str], name: str, default: bool) -> bool:
-    text = environment.get(name, "")
-    if not text:
-        return default
-    if text.lower() not in _BOOLS:
-        raise ArgumentError(f"{name}: must be 0 or 1, got {text!r}")
-    return _BOOLS[text.lower()]
-
-
-def _log_level(environment: Mapping[str, str], name: str) -> str | None:
-    text = environment.get(name, "")
-    if not text:
-        return None
-    if text.upper() not in _LOG_LEVELS:
-        raise ArgumentError(f"{name}: must be one of {', '.join(_LOG_LEVELS)}, got {text!r}")
-    return text.upper()
-
-
-def _count(environment: Mapping[str, str], name: str) -> int | None:
-    text = environment.get(name, "")
-    if not text:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentError(f"{name}: must be an integer of at least 1, got {text!r}")
-    return int(text)
-
-
-def _choices(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
-    parts = tuple(part.strip() for part in environment.get(name, "").split(",") if part.strip())
-    for part in parts:
-        if part[0] not in "+-" or not part[1:]:
-            raise ArgumentError(f"{name}: must be names with + or - in front, such as +acme,-other, got {part!r}")
-    return parts
-
-
-def _signals(environment: Mapping[str, str], name: str, default: frozenset[str]) -> frozenset[str]:
-    names = frozenset(part.strip() for part in environment.get(name, "").split(",") if part.strip())
-    for part in sorted(names):
-        if part not in signal.Signals.__members__ or part in ("SIGKILL", "SIGSTOP"):
-            raise ArgumentError(f"{name}: must be names of signals that can be handled, such as SIGHUP,SIGUSR1, got {part!r}")
-    return names or default
-
-
-def _seconds(environment: Mapping[str, str], name: str, default: float, *, or_none: bool = False) -> float:
-    text = environment.get(name, "")
-    if not text:
-        return default
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if or_none and seconds == 0:
-        return seconds
-    if not 0 < seconds < float("inf"):
-        raise ArgumentError(f"{name}: must be a positive number of seconds, got {text!r}")
-    return seconds
