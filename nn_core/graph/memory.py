@@ -242,7 +242,7 @@ def plan_memory(array_class: str, device_id: str = "0") -> list[int]:
 
     Example:
         >>> from nn_core.ext import plan_memory
-        >>> plan_memory("AcmeArray")
+        >>> plan_memory("ArrayOfNoPlan")
         []
     """
     name = f"{array_class}:{device_id}"

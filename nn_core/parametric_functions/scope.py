@@ -268,7 +268,7 @@ def _whole_path(name: str, scope: Scope | None = None) -> str:
 def _path_between(outer: Scope, inner: Scope) -> str | None:
     if outer is inner:
         return ""
-    for key, member in outer.items():
+    for key, member in list(outer.items()):  # other threads may add parameters meanwhile
         path = None if isinstance(member, Variable) else _path_between(member, inner)
         if path is not None:
             return f"{key}/{path}"
@@ -531,7 +531,7 @@ def _take_back(scope: Scope, n_made: int) -> None:
     if _N_MADE[0] == n_made:
         return
     thread = threading.get_ident()
-    made = {id(parameter) for (number, maker), parameter in _MADE.items() if number >= n_made and maker == thread}
+    made = {id(parameter) for (number, maker), parameter in list(_MADE.items()) if number >= n_made and maker == thread}
     waiting = [scope]
     while waiting:
         inner = waiting.pop()
@@ -554,7 +554,7 @@ def _lookup(key: str) -> tuple[Scope | None, str]:
 
 
 def _collect(scope: Scope, prefix: str, grad_only: bool, found: dict[str, Variable]) -> None:
-    for name, value in scope.items():
+    for name, value in list(scope.items()):
         if isinstance(value, dict):
             _collect(value, f"{prefix}{name}/", grad_only, found)
         elif isinstance(value, Variable) and (value.need_grad or not grad_only):

@@ -304,8 +304,13 @@ def test_silent_and_foreign_connections_keep_nobody_waiting(address, monkeypatch
 
 def test_a_rank_waits_for_its_own_job_where_another_process_listens(address, monkeypatch):
     monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+
+    def greet(server):
+        with server.accept()[0] as connection:
+            connection.sendall(b"220 mail\r\n")
+
     with socket.create_server(address) as server:
-        threading.Thread(target=lambda: server.accept()[0].sendall(b"220 mail\r\n"), daemon=True).start()
+        threading.Thread(target=greet, args=(server,), daemon=True).start()
         with pytest.raises(CommunicationError, match=r"must meet at 127.0.0.1:\d+ within 0.4 s, got: "):
             rendezvous.gather(launch_of(1, 2), "text", timeout_s=0.4)
 

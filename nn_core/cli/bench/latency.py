@@ -2,7 +2,6 @@
 
 import itertools
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Final
 import numpy as np
 
 import nn_core.functions as F
+from nn_core.runtime.children import python_command
 from nn_core.variable import Variable
 
 #: Calls of each network, and of a quick run.
@@ -59,7 +59,7 @@ NETWORKS: Final[Mapping[str, Callable[[], Variable]]] = {
 @contextmanager
 def busy_neighbours(count: int) -> Iterator[None]:
     """Keep so many processes busy; they end with the block, and with this process."""
-    processes = [subprocess.Popen([sys.executable, "-c", _BUSY], stdin=subprocess.PIPE) for _ in range(count)]
+    processes = [subprocess.Popen(python_command(_BUSY), stdin=subprocess.PIPE) for _ in range(count)]
     try:
         yield
     finally:

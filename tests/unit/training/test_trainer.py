@@ -233,7 +233,7 @@ def test_errors_of_the_writing_thread_are_raised(make_updater, tmp_path):
             out.rename(tmp_path / "moved")
             out.write_text("a file in the way")
 
-    with pytest.raises(FileExistsError):
+    with pytest.raises(NotADirectoryError):
         trainer.run()
 
 
