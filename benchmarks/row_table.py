@@ -141,7 +141,8 @@ def _reductions() -> Iterator[Row]:
         axes += [tuple(range(len(shape))), *([(2, 3), (0, 2, 3)] if len(shape) == 4 else [])]
         for (name, peer), over in itertools.product(REDUCTIONS.items(), axes):
             dtype = "float64" if name == "sum" and len(over) == 1 else "float32"
-            yield _row(f"{name} over {over}", f"F.{name}(x, axis={over})", f"x.{peer}({over})", [shape], "reduction", dtype)
+            kind = "extreme" if name in ("max", "min") else "reduction"  # the gradient of an extreme is a search
+            yield _row(f"{name} over {over}", f"F.{name}(x, axis={over})", f"x.{peer}({over})", [shape], kind, dtype)
 
 
 def _along() -> Iterator[Row]:
