@@ -135,7 +135,6 @@ SCALAR: Final[Mapping[str, _OfArrayAndScalar]] = {
     "MulScalar": operator.mul,
     "NotEqualScalar": operator.ne,
     "RDivScalar": lambda x, val: val / x,
-    "RPowScalar": lambda x, val: val**x,
     "RSubScalar": lambda x, val: val - x,
 }
 
@@ -152,6 +151,13 @@ def pow_scalar(xp: Namespace, x: Array, val: float, inplace: bool = False) -> Ar
     """As `pow2`."""
     whole = not math.isfinite(val) or float(val).is_integer()
     return x**val if whole else xp.where(x == -xp.inf, xp.asarray(math.nan, dtype=x.dtype), x**val)
+
+
+@kernel("RPowScalar")
+def r_pow_scalar(xp: Namespace, x: Array, val: float, inplace: bool = False) -> Array:
+    """As `pow2`."""
+    undefined = xp.floor(x) != x
+    return val**x if val != -math.inf else xp.where(undefined, xp.asarray(math.nan, dtype=x.dtype), val**x)
 
 
 def _register_binary(name: str, operate: _OfArrays) -> None:

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 #: More holders than this are not listed.
@@ -28,9 +29,15 @@ SCOPES: Final[list[Mapping[str, Any]]] = []
 
 
 def modules_with_parameters() -> Iterator[tuple[Holder, Mapping[str, Any]]]:
-    """The modules that are inside no other one and hold parameters, each with these."""
+    """Yield the modules that are inside no other one and hold parameters, each with these.
+
+    One that cannot list them, such as a module with a key that no parameter can have, is passed over: it may have nothing to
+    do with the program that is helped.
+    """
     for holder in list(HOLDERS.values()):
-        found = holder.get_parameters() if holder.parent is None else {}
+        found: Mapping[str, Any] = {}
+        with suppress(Exception):
+            found = holder.get_parameters() if holder.parent is None else {}
         if found:
             yield holder, found
 
@@ -46,7 +53,7 @@ def where_parameters_are(scope: Mapping[str, Any] | None = None) -> str:
         f"scope {name!r} ({count})" if isinstance(member, Mapping) else f"parameter {name!r}"
         for root in SCOPES
         if root is not scope
-        for name, member in root.items()
+        for name, member in list(root.items())
         if member is not scope and (count := _count(member))
     ]
     places = [*modules, *scopes]

@@ -424,3 +424,18 @@ def test_names_that_a_module_dict_does_not_have():
         modules["b"]
     with pytest.raises(KeyError):
         del modules["b"]
+
+
+def test_a_module_that_cannot_list_its_parameters_does_not_disturb_others(tmp_path, caplog):
+    class Broken(nn.Module):
+        pass
+
+    broken = Broken()
+    broken.heads = {}
+    broken.heads["a/b"] = nn.Variable((2,), need_grad=True)
+    with pytest.raises(ArgumentError, match="must be an int or a str without '/'"):
+        broken.get_parameters()
+    with nn.parameter_scope("nothing", {}):
+        nn.save_parameters(tmp_path / "nothing.h5")
+    assert "there must be parameters to save" in caplog.text
+    del broken

@@ -1,5 +1,6 @@
 """Kernels in float64 beside the reference: on every instruction set, special values included."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
+from nn_core.ext_utils import get_extension_context
 
 #: Relative to the largest number of an array, or to 1.
 TOLERANCE = 2e-13
@@ -148,3 +150,20 @@ def test_updates(isa: str, solver: Callable[..., Any]) -> None:
             found.append(w.d.copy())
     assert found[0].dtype == np.float64
     np.testing.assert_allclose(found[0], found[1], rtol=1e-13)
+
+
+@pytest.mark.parametrize("type_config", ["float", "double"])
+def test_powers_of_special_numbers_are_those_of_the_reference(type_config: str) -> None:
+    numbers = [-np.inf, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.inf, np.nan]
+    x, y = np.array(list(itertools.product(numbers, numbers))).T
+    found = []
+    for name in ("cpu", "reference"):
+        with nn.context_scope(get_extension_context(name, type_config=type_config)), nn.auto_forward():
+            base, exponent = nn.Variable.from_numpy_array(x), nn.Variable.from_numpy_array(y)
+            values = [F.pow2(base, exponent).d]
+            values += [F.pow_scalar(base, number).d for number in numbers]
+            values += [F.r_pow_scalar(exponent, number).d for number in numbers]
+            found.append(values)
+    for number, (got, true) in enumerate(zip(*found, strict=True)):
+        np.testing.assert_allclose(got, true, rtol=1e-6, err_msg=str(number))
+        np.testing.assert_array_equal(np.signbit(got)[got == 0], np.signbit(true)[true == 0], err_msg=str(number))

@@ -112,6 +112,11 @@ inline double arctangent(double x) { return __builtin_atan(x); }
 inline double area_sine(double x) { return __builtin_asinh(x); }
 inline double area_cosine(double x) { return __builtin_acosh(x); }
 inline double area_tangent(double x) { return __builtin_atanh(x); }
-inline double power(double x, double y) { return __builtin_pow(x, y); }
+
+/// As of the C library, but -inf to a power that is not whole is NaN, as its square root.
+inline double power(double x, double y) {
+  const bool undefined = x == -__builtin_inf() && __builtin_floor(y) != y;
+  return undefined ? __builtin_nan("") : __builtin_pow(x, y);
+}
 
 }  // namespace nn_cpu::NN_ISA
