@@ -433,6 +433,7 @@ def test_a_module_that_cannot_list_its_parameters_does_not_disturb_others(tmp_pa
     broken = Broken()
     broken.heads = {}
     broken.heads["a/b"] = nn.Variable((2,), need_grad=True)
+    assert not broken.parameter_scope  # from now on messages look for its parameters
     with pytest.raises(ArgumentError, match="must be an int or a str without '/'"):
         broken.get_parameters()
     with nn.parameter_scope("nothing", {}):
