@@ -66,24 +66,17 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
                 unfinished.replace(path)
         if fcntl is None:
             unfinished.replace(path)
-    except OSError as error:
-        n_written = _size(unfinished)
+    except BaseException as error:
+        n_written = unfinished.stat().st_size if unfinished.exists() else 0
         unfinished.unlink(missing_ok=True)
-        if error.errno in _FULL:
+        if isinstance(error, OSError) and error.errno in _FULL:
             raise _disk_full(path, n_written) from error
-        raise
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
 def _disk_full(target: Path, n_written: int) -> DiskFullError:
-    """The error about a file for which there was no room, once its unfinished part is removed."""
+    """Return the error about a file for which there was no room, once its unfinished part is removed."""
     free = shutil.disk_usage(target.parent).free
     return DiskFullError(
         f"{target}: there must be room for the whole file, got none after {n_written:,} bytes\n"
@@ -149,7 +142,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def has_unfinished(folder: Path) -> bool:
-    """Whether a living process writes a file in `folder` by `atomic_writer`; those of dead ones are removed."""
+    """Tell whether a living process writes a file in `folder` by `atomic_writer`; those of dead ones are removed."""
     remove_leftovers(folder)
     return bool(_partial_files(folder))
 

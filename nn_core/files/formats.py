@@ -169,9 +169,9 @@ FORMATS: Final[Mapping[str, Format]] = {
 }
 
 
-#: The packages that bring formats of ours, by format, to name them where they are not installed.
 #: Files of PyTorch, which are pickles.
 _PICKLES: Final = (".pth", ".pt", ".ckpt")
+#: The packages that bring formats of ours, by format, to name them where they are not installed.
 _PACKAGES: Final = {
     **dict.fromkeys((".nnp", ".nnb", ".nntxt", ".prototxt", ".protobuf", ".pb"), "nn-ext-nnp"),
     ".onnx": "nn-ext-onnx",
