@@ -49,10 +49,8 @@ Loss: TypeAlias = Callable[[Variable, Variable], Variable]
 _SEED: Final = 313
 #: Parameters that `fit` has trained, and how often they had been written by then.
 _TRAINED: Final[weakref.WeakKeyDictionary[Variable, int]] = weakref.WeakKeyDictionary()
-#: Arguments of `Updater` that `fit` passes on.
-_SETTINGS: Final = frozenset(
-    {"accumulate", "clip_norm", "error_if_nonfinite", "weight_decay", "hooks", "loss_scale", "comm", "shards"}
-)
+#: Arguments of `Updater` that `fit` takes and passes on.
+_SETTINGS: Final = frozenset(inspect.signature(Updater).parameters) - {"data", "inputs", "loss", "solver", "model"}
 #: Hints for arguments of other frameworks.
 _HINTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lr", "learning_rate"), "solver=S.Adam(0.001) has the rate"),
@@ -296,7 +294,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 
 
 def _solver(given: Solver | str | None) -> Solver:
-    """The solver that was given, or that has the name which was given."""
+    """Return the solver that was given, or that has the name which was given."""
     if given is None:
         return Adam()
     if isinstance(given, Solver):
