@@ -13,16 +13,7 @@ from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECA
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
-from nn_core.solvers.numbers import (
-    RATE_NAMES,
-    Number,
-    checked_number,
-    explaining,
-    explaining_step,
-    first_rate,
-    shown,
-    unknown_number,
-)
+from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explain_calls, first_rate, shown, unknown_number
 from nn_core.solvers.saving import SavedStates
 from nn_core.solvers.states import Slot, new_slot
 from nn_core.solvers.update import Rule, Target, targets_of
@@ -114,10 +105,7 @@ class Solver(SavedStates):
         cls._is_closed = closed
         if "step" in vars(cls):
             cls.reads_t = bool(vars(cls).get("reads_t", True))
-            if isinstance(vars(cls)["step"], staticmethod):
-                setattr(cls, "step", staticmethod(explaining_step(cls.__name__, cls.step)))  # noqa: B010  # as below
-        if "__init__" in vars(cls):
-            setattr(cls, "__init__", explaining(cls.__init__))  # noqa: B010  # checkers see the class as it is written
+        explain_calls(cls)
         for index, name in enumerate(cls.hyper_names):
             if hasattr(Solver, name):
                 raise ArgumentError(f"{cls.__name__}: a number must not have the name of a method, got {name!r}")

@@ -95,12 +95,21 @@ def unknown_number(solver: str, names: Sequence[str], name: str) -> str:
     return f"{text}{suggestion(name, names)}"
 
 
-def explaining_step(name: str, step: Callable[..., None]) -> Callable[..., None]:
-    """The rule of a solver, which is not the ``step()`` of other frameworks."""
+def explain_calls(solver: type) -> None:
+    """Give errors of a class of solvers hints: of wrong arguments, and of its rule, which is not ``step()`` elsewhere."""
+    if "__init__" in vars(solver):
+        setattr(solver, "__init__", _explaining(vars(solver)["__init__"]))  # noqa: B010  # checkers see the class as written
+    if isinstance(vars(solver).get("step"), staticmethod):
+        setattr(solver, "step", staticmethod(_explaining_step(solver)))  # noqa: B010  # as above
+
+
+def _explaining_step(solver: Any) -> Callable[..., None]:
+    step: Callable[..., None] = solver.step
 
     @functools.wraps(step)
     def call(*args: Any, **kwargs: Any) -> None:
         if not args and not kwargs:
+            name = solver.__name__
             raise SignatureError(
                 f"{name}.step: the rule must be given arrays, got nothing\n  hint: update() changes parameters"
             )
@@ -109,9 +118,7 @@ def explaining_step(name: str, step: Callable[..., None]) -> Callable[..., None]
     return call
 
 
-def explaining(constructor: Callable[..., None]) -> Callable[..., None]:
-    """The constructor of a solver, with hints in the errors about its arguments."""
-
+def _explaining(constructor: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(constructor)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         try:
