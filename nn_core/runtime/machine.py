@@ -33,14 +33,17 @@ def memory_limit(root: Path = _ROOT) -> int | None:
     return min((limit for limit in limits if limit < 2**62), default=None)  # version 1 writes no limit as a large number
 
 
+def allowed_processors() -> Sequence[int]:
+    """Return the numbers of the processors that this process is bound to; cpusets are part of that."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+
+
 def processor_limits() -> Iterator[tuple[int, str]]:
     """Yield what limits the threads that can compute at the same time, each with its name.
 
-    These are the cores among the processors that the process is bound to (cpusets are part of that), and what `cpu_quota`
-    leaves, rounded up.
+    These are the cores among `allowed_processors`, and what `cpu_quota` leaves, rounded up.
     """
-    cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    cores = _cores(cpus)
+    cores = _cores(allowed_processors())
     yield cores, f"{cores} cores that this process may use"
     quota = cpu_quota()
     if quota is not None:
@@ -48,7 +51,7 @@ def processor_limits() -> Iterator[tuple[int, str]]:
 
 
 def _cores(cpus: Sequence[int], root: Path = _ROOT) -> int:
-    """How many cores there are among processors; two hyper-threads of a core compute no faster than one."""
+    """Count the cores among processors; two hyper-threads of a core compute no faster than one."""
     found = set()
     for cpu in cpus:
         topology = root / "sys/devices/system/cpu" / f"cpu{cpu}" / "topology"
@@ -57,7 +60,7 @@ def _cores(cpus: Sequence[int], root: Path = _ROOT) -> int:
 
 
 def _quota(text: str) -> float | None:
-    """The quota that ``<microseconds> <period>`` means; ``max`` and -1 stand for none."""
+    """Return the quota that ``<microseconds> <period>`` means; ``max`` and -1 stand for none."""
     time, period = text.split()
     return int(time) / int(period) if time.isdigit() and int(period) > 0 else None
 

@@ -1,12 +1,12 @@
 """The command ``nn-core bench``."""
 
-import os
 from collections.abc import Sequence
 
 from nn_core.cli.bench.measure import FULL, QUICK, measure
 from nn_core.cli.bench.table import report
 from nn_core.cli.bench.workloads import FRAMEWORKS, OURS, Sizes, quick_sizes
 from nn_core.errors import ArgumentError
+from nn_core.runtime.machine import allowed_processors
 
 _QUICK_NOTE = "--quick: sizes are tiny; the figures do not tell how fast a framework is"
 
@@ -26,7 +26,7 @@ def run_bench(peers: Sequence[str] = (), threads: int | None = None, *, is_quick
     for name in peers:
         _require_peer(name, known)
     chosen = list(dict.fromkeys(peers)) or [name for name in known if FRAMEWORKS[name].is_installed()]
-    count = threads or _cpus()
+    count = threads or len(allowed_processors())
     sizes = quick_sizes(count) if is_quick else Sizes(count)
     table = report(measure([OURS, *chosen], count, QUICK if is_quick else FULL), sizes)
     return f"{table}\n{_QUICK_NOTE}" if is_quick else table
@@ -38,8 +38,3 @@ def _require_peer(name: str, known: Sequence[str]) -> None:
     if not FRAMEWORKS[name].is_installed():
         packages = " ".join(FRAMEWORKS[name].packages)
         raise ArgumentError(f"bench: --peer must be installed, got {name!r}\n  hint: pip install {packages}")
-
-
-def _cpus() -> int:
-    """CPUs that the process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
