@@ -36,7 +36,7 @@ class BaseLearningRateScheduler:
     """
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         raise NotImplementedError(f"{type(self).__name__}: a scheduler must define get_learning_rate(iter)")
 
 
@@ -65,7 +65,7 @@ class ExponentialScheduler(BaseLearningRateScheduler):
         self.iter_interval = _number("ExponentialScheduler", "iter_interval", iter_interval, least=1)
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         return self.init_lr * self.gamma ** (iter // self.iter_interval)
 
 
@@ -96,7 +96,7 @@ class StepScheduler(BaseLearningRateScheduler):
         self.iter_steps = [_number("StepScheduler", "each of iter_steps", step) for step in iter_steps]
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         return self.init_lr * self.gamma ** sum(iter >= step for step in self.iter_steps)
 
 
@@ -125,7 +125,7 @@ class PolynomialScheduler(BaseLearningRateScheduler):
         self.power = _number("PolynomialScheduler", "power", power)
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         return self.init_lr * max(0.0, 1.0 - iter / self.max_iter) ** self.power
 
 
@@ -155,8 +155,8 @@ class CosineScheduler(BaseLearningRateScheduler):
         self.max_iter = _number("CosineScheduler", "max_iter", max_iter, least=1)
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
-        return self.init_lr * (1.0 + math.cos(math.pi * iter / self.max_iter)) / 2.0
+        """Return the learning rate of iteration `iter`, counted from 0."""
+        return _along_cosine(self.init_lr, 0.0, iter / self.max_iter)
 
 
 class LinearWarmupScheduler(BaseLearningRateScheduler):
@@ -184,7 +184,7 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         self.warmup_iter = _number("LinearWarmupScheduler", "warmup_iter", warmup_iter, least=0)
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         learning_rate = self.scheduler.get_learning_rate(iter)
         return learning_rate * (iter + 1) / self.warmup_iter if iter < self.warmup_iter else learning_rate
 
@@ -225,7 +225,7 @@ class OneCycleScheduler(BaseLearningRateScheduler):
         self.warmup = warmup
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         first, top = self.max_lr / self.div_factor, self.warmup * self.max_iter
         if iter < top:
             return _along_cosine(first, self.max_lr, iter / top)
@@ -261,7 +261,7 @@ class CyclicScheduler(BaseLearningRateScheduler):
         self.half_cycle = _number("CyclicScheduler", "half_cycle", half_cycle, least=1)
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         height = 1 - abs(iter / self.half_cycle % 2 - 1)
         return self.base_lr + (self.max_lr - self.base_lr) * height
 
@@ -296,7 +296,7 @@ class CosineRestartsScheduler(BaseLearningRateScheduler):
         self.growth = _number("CosineRestartsScheduler", "growth", growth, least=1)
 
     def get_learning_rate(self, iter: int) -> float:
-        """The learning rate of iteration `iter`, counted from 0."""
+        """Return the learning rate of iteration `iter`, counted from 0."""
         start, length = 0.0, float(self.cycle)
         while iter >= start + length and self.growth > 1:
             start, length = start + length, length * self.growth
