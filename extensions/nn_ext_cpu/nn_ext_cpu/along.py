@@ -19,14 +19,14 @@ class _Along:
         (x,) = call.inputs
         if x is not None and x.size == 0:
             return Refusal("takes arrays with at least one element")
-        blocks = self._refused_blocks(call)
+        blocks = self._taken_blocks(call)
         if blocks is None:
             return Refusal(f"takes neighbouring axes, got {tuple(_axes(call))}")
         if blocks[1] >= 2**31:
             return Refusal(f"takes axes of less than 2^31 elements, got {blocks[1]}")
         return refuse_dtypes(call)
 
-    def _refused_blocks(self, call: Call) -> tuple[int, int, int] | None:
+    def _taken_blocks(self, call: Call) -> tuple[int, int, int] | None:
         """Return elements before, along and after the axes; None where the operation does not take them."""
         return _blocks(call)
 
@@ -70,7 +70,7 @@ class Extremum(_Along):
         steps = [_copied(arrays, 0, order, places[0]), spread, _copied(arrays, dx, order, places[-1], back=True)]
         return _native.chain(steps, 2)
 
-    def _refused_blocks(self, call: Call) -> tuple[int, int, int] | None:
+    def _taken_blocks(self, call: Call) -> tuple[int, int, int] | None:
         return _blocks(call) or _together(call)
 
 
@@ -164,14 +164,14 @@ def _blocks(call: Call) -> tuple[int, int, int] | None:
 
 
 def _together(call: Call) -> tuple[int, int, int]:
-    """The blocks of x once its axes are brought together, behind all others."""
+    """Return the blocks of x once its axes are brought together, behind all others."""
     (x,), kept = call.inputs, math.prod(_kept(call))
     assert x is not None
     return kept, x.size // kept, 1
 
 
 def _turned(call: Call) -> tuple[list[int], ArrayDesc]:
-    """The order in which the axes of the call come last, and x in that order."""
+    """Return the order in which the axes of the call come last, and x in that order."""
     (x,), reduced = call.inputs, sorted(_axes(call))
     assert x is not None
     order = [*(axis for axis in range(len(x.shape)) if axis not in reduced), *reduced]
@@ -181,14 +181,14 @@ def _turned(call: Call) -> tuple[list[int], ArrayDesc]:
 def _copied(
     arrays: Sequence[ArrayDesc | None], place: int, order: Sequence[int], turned: int, *, back: bool = False
 ) -> _native.Op:
-    """A copy of an array to the place `turned`, with its axes in another order, or back."""
+    """Prepare a copy of an array to the place `turned`, with its axes in another order, or back."""
     copies = Copies([arrays[place], arrays[turned]])
     view = copies.view(0).transpose(order)
     if back:
         copies.copy(1, copies.view(1), 0, view)
     else:
         copies.copy(0, view, 1, copies.view(1))
-    return copies.prepared_among(arrays, [place, turned])
+    return copies.prepared(among=arrays, places=[place, turned])
 
 
 def _kept(call: Call) -> Shape:
@@ -214,7 +214,7 @@ def _on(
     places: Sequence[int],
     **settings: bool,
 ) -> _native.Op:
-    """The operation on arrays of these blocks, and on others without the ones along."""
+    """Prepare an operation on arrays of these blocks, and on others without the ones along."""
     before, _, behind = blocks
     views = []
     for desc in (arrays[place] if place >= 0 else None for place in places):

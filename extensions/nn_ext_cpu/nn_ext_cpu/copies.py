@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from nn_core.ext import ArrayDesc, Runner
+from nn_core.ext import ArrayDesc
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import numpy_dtype, strides_of
 
@@ -50,16 +50,20 @@ class Copies:
         strides = np.broadcast_to(read, written.shape).strides + written.strides
         self._numbers += [*head, *written.shape, *[stride // written.itemsize for stride in strides]]
 
-    def prepared(self, value: float = 0.0) -> Runner:
-        """The native operation; `value` is what arrays are filled with."""
-        settings: dict[str, Any] = {"fills": self._fills, "copies": self._numbers, "value": float(value)}
-        runner: Runner = _native.prepare("copies", self._arrays, **settings)
-        return runner
+    def prepared(
+        self, value: float = 0.0, *, among: Sequence[ArrayDesc | None] | None = None, places: Sequence[int] | None = None
+    ) -> _native.Op:
+        """Prepare the native operation.
 
-    def prepared_among(self, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> _native.Op:
-        """The native operation on `arrays`, of which those at `places` are the ones that are copied between."""
-        settings: dict[str, Any] = {"fills": self._fills, "copies": self._numbers, "value": 0.0}
-        return _native.prepare("copies", arrays, views=self._arrays, places=places, **settings)
+        Args:
+            value: The number that arrays are filled with.
+            among: All arrays of the operation, where those of this object are the ones at `places`.
+            places: Their positions.
+        """
+        settings: dict[str, Any] = {"fills": self._fills, "copies": self._numbers, "value": float(value)}
+        if among is None:
+            return _native.prepare("copies", self._arrays, **settings)
+        return _native.prepare("copies", among, views=self._arrays, places=places, **settings)
 
     def _offset(self, place: int, view: View) -> int:
         """The distance of the first element of `view` from that of the array, in elements."""
