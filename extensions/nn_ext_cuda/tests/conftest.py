@@ -9,7 +9,6 @@ import pytest
 
 import nn_core as nn
 from nn_core.arrays import spaces
-from nn_core.dispatch.plugins import PLUGINS
 from nn_core.dispatch.report import forget_fallbacks
 
 EMULATION = Path(__file__).with_name("emulation")
@@ -56,18 +55,11 @@ def faultless():
         assert findings == []
 
 
-def forget_plugins():
-    """Ask anew whether there is a device, but not, as `PLUGINS.refresh` does, what is installed: that takes long."""
-    for name in ("cuda", "cudnn"):
-        if name in PLUGINS._plugins:
-            PLUGINS._unload(PLUGINS._plugins[name])
-    PLUGINS.forget_prepared()
-
-
 @pytest.fixture
 def cuda(device, monkeypatch):
     """The CUDA backend on the emulated device, as the context of the test; what it has no kernel for runs there too."""
     import fake_cublas
+    import fake_cupy
 
     from nn_core.errors import ArgumentError
     from nn_ext_cuda import light, plugin
@@ -78,13 +70,13 @@ def cuda(device, monkeypatch):
     monkeypatch.setattr(light, "library", lambda: None)
     monkeypatch.setattr(plugin, "why_not", lambda packages, driver: None)
     fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
-    forget_plugins()
+    fake_cupy.forget_plugins()
     nn.clear_parameters()
     forget_fallbacks()
     nn.seed(313)
     with nn.context_scope(nn.Context(["cuda:float"], plugin.ARRAY_CLASSES[0])):
         yield device
     nn.clear_parameters()
-    forget_plugins()
+    fake_cupy.forget_plugins()
     for key in [key for key in spaces._SPACES if key[0] == plugin.ARRAY_CLASSES[0]]:
         del spaces._SPACES[key]

@@ -86,20 +86,11 @@ def header():
     return lambda name: Header((folder / name).read_text())
 
 
-def _forget_plugins():
-    """Ask anew whether there is a device, but not, as `PLUGINS.refresh` does, what is installed: that takes long."""
-    from nn_core.dispatch.plugins import PLUGINS
-
-    for name in ("cuda", "cudnn"):
-        if name in PLUGINS._plugins:
-            PLUGINS._unload(PLUGINS._plugins[name])
-    PLUGINS.forget_prepared()
-
-
 @pytest.fixture
 def backend(cudnn, monkeypatch):
     """The context of the cuDNN backend in half precision, on the emulated device."""
     import fake_cublas
+    import fake_cupy
 
     import nn_core as nn
     from nn_core.arrays import spaces
@@ -113,7 +104,7 @@ def backend(cudnn, monkeypatch):
     monkeypatch.setattr(cuda, "why_not", lambda packages, driver: None)
     monkeypatch.setattr(library, "is_present", lambda: True)  # the core may hold the probe of the plugin already
     fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
-    _forget_plugins()
+    fake_cupy.forget_plugins()
     assert PLUGINS.backend("cudnn").name == "cudnn", "without it, the next backend of the context would be tested"
     nn.clear_parameters()
     forget_fallbacks()
@@ -122,7 +113,7 @@ def backend(cudnn, monkeypatch):
     with nn.context_scope(context):
         yield context
     nn.clear_parameters()
-    _forget_plugins()
+    fake_cupy.forget_plugins()
     for key in [key for key in spaces._SPACES if key[0] == cuda.ARRAY_CLASSES[0]]:
         del spaces._SPACES[key]
 

@@ -408,6 +408,16 @@ def make():
 HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "arenas", "backend", "capture", "device", "recycled", "recurring")]
 
 
+def forget_plugins():
+    """Ask anew whether there is a device, but not, as `PLUGINS.refresh` does, what is installed: that takes long."""
+    from nn_core.dispatch.plugins import PLUGINS
+
+    for name in ("cuda", "cudnn"):
+        if name in PLUGINS._plugins:
+            PLUGINS._unload(PLUGINS._plugins[name])
+    PLUGINS.forget_prepared()
+
+
 @contextlib.contextmanager
 def installed():
     """CuPy is the stand-in inside the block, for modules of this package that are imported in it."""

@@ -244,7 +244,7 @@ def _prepared(options):
 
 @contextlib.contextmanager
 def _written(path):
-    """A path for the block to write to, which becomes `path` then: other processes may write it at the same time."""
+    """Give a path for the block to write to, which becomes `path` then: other processes may write it at the same time."""
     own = path.with_name(f"{os.getpid()}-{threading.get_ident()}-{path.name}")
     yield own
     own.replace(path)
