@@ -214,7 +214,7 @@ TESTS = {
     "communicators: a process": f"{COMMUNICATORS}::test_one_process_is_a_world_without_an_engine",
     "`DataParallelCommunicator`": f"{COMMUNICATORS}::test_threads_with_devices_are_refused",
     "operands of different ranks": f"{NETWORKS}::test_operands_of_different_ranks_are_reshaped",
-    "`load`: a parameter that": f"{NETWORKS}::test_frozen_parameters_of_a_text_stay_frozen",
+    "`load`: a parameter that": f"{CODEC}::test_frozen_parameters_of_a_text_stay_frozen",
     "`nnabla_cli train`: an input": f"{TRAINING}::test_inputs_that_nothing_is_said_of_are_refused",
     "`nnabla_cli train": f"{TRAINING}::test_costs_are_those_of_nnabla",
     "states of solvers": f"{TRAINING}::test_resuming_gives_the_same_bits",

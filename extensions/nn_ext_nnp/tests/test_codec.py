@@ -293,3 +293,19 @@ def test_sizes_that_a_text_only_claims_take_no_memory(tmp_path):
         load(tmp_path / "a.nntxt")
     (tmp_path / "b.nntxt").write_text(text.replace("MORE", ""))
     assert load(tmp_path / "b.nntxt").networks["n"].variables["w"].shape == (100000000000,)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("need_grad: true", True), ("need_grad: false", False), ("", False)])
+def test_frozen_parameters_of_a_text_stay_frozen(text, expected, tmp_path):
+    (tmp_path / "net.nntxt").write_text(f"""
+        network {{
+          name: "n" batch_size: 4
+          variable {{ name: "x" type: "Buffer" shape {{ dim: -1 dim: 1 }} }}
+          variable {{ name: "W" type: "Parameter" shape {{ dim: 1 dim: 1 }} }}
+          variable {{ name: "y" type: "Buffer" shape {{ dim: -1 dim: 1 }} }}
+          function {{ name: "f" type: "Affine" input: "x" input: "W" output: "y" affine_param {{ base_axis: 1 }} }}
+        }}
+        parameter {{ variable_name: "W" shape {{ dim: 1 dim: 1 }} data: 2 {text} }}
+    """)
+    load(tmp_path / "net.nntxt", prepare_data_iterator=False)
+    assert {name: w.need_grad for name, w in nn.get_parameters(grad_only=False).items()} == {"W": expected}

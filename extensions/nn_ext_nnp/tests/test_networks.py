@@ -496,19 +496,3 @@ def test_the_doors_name_the_package_that_is_missing(monkeypatch):
     monkeypatch.setattr("nn_core.network_files.PACKAGE", "nn_ext_nnp_missing")
     with pytest.raises(BackendNotFoundError, match=r"(?s)nn-ext-nnp, got no module .*hint: pip install nn-ext-nnp"):
         load("a.nnp")
-
-
-@pytest.mark.parametrize(("text", "expected"), [("need_grad: true", True), ("need_grad: false", False), ("", False)])
-def test_frozen_parameters_of_a_text_stay_frozen(text, expected, tmp_path):
-    (tmp_path / "net.nntxt").write_text(f"""
-        network {{
-          name: "n" batch_size: 4
-          variable {{ name: "x" type: "Buffer" shape {{ dim: -1 dim: 1 }} }}
-          variable {{ name: "W" type: "Parameter" shape {{ dim: 1 dim: 1 }} }}
-          variable {{ name: "y" type: "Buffer" shape {{ dim: -1 dim: 1 }} }}
-          function {{ name: "f" type: "Affine" input: "x" input: "W" output: "y" affine_param {{ base_axis: 1 }} }}
-        }}
-        parameter {{ variable_name: "W" shape {{ dim: 1 dim: 1 }} data: 2 {text} }}
-    """)
-    load(tmp_path / "net.nntxt", prepare_data_iterator=False)
-    assert {name: w.need_grad for name, w in nn.get_parameters(grad_only=False).items()} == {"W": expected}
