@@ -92,7 +92,7 @@ REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 
 
 def rows() -> list[Row]:
-    """Every row of the table, each once."""
+    """Return every row of the table, each once."""
     parts = (
         _elementwise,
         _broadcast,
@@ -126,7 +126,7 @@ def _elementwise() -> Iterator[Row]:
 
 
 def _broadcast() -> Iterator[Row]:
-    """Arrays of one place along some axes: biases, masks, scales of channels and samples."""
+    """Yield arrays of one place along some axes: biases, masks, scales of channels and samples."""
     for shape in (*IMAGES[::2], *MATRICES[::2], *SEQUENCES[::2], *SCORES):
         last = len(shape) - 1
         for kept in {(last,), (0,), (1,), (0, 1)}:

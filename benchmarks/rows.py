@@ -63,7 +63,7 @@ def arrays_of(row: Row) -> list[np.ndarray[Any, Any]]:
 
 
 def our_step(row: Row) -> Step:
-    """A forward pass in nn_core, and a backward pass where the row has one."""
+    """Make a forward pass in nn_core, and a backward pass where the row has one."""
     with nn.context_scope(get_extension_context("cpu", type_config="double" if row.dtype == "float64" else "float")):
         arrays = arrays_of(row)
         inputs = [nn.Variable.from_numpy_array(a, need_grad=row.backward and a.dtype.kind == "f") for a in arrays]
@@ -84,7 +84,7 @@ def our_step(row: Row) -> Step:
 
 
 def peer_step(row: Row, torch: Any) -> Step:
-    """The same in PyTorch."""
+    """Make the same in PyTorch."""
     inputs = [torch.tensor(a, requires_grad=row.backward and a.dtype.kind == "f") for a in arrays_of(row)]
     names = {"torch": torch, "T": torch.nn.functional, **dict(zip(NAMES, inputs, strict=False))}
     function = eval(f"lambda: {row.peer}", names)  # a text of our own table
@@ -126,12 +126,12 @@ def measured(row: Row, torch: Any, rounds: int, seconds: float) -> Timed:
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:
-    """The mean of the logarithms, as a ratio."""
+    """Return the mean of the logarithms, as a ratio."""
     return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
 
 
 def summary(results: Sequence[Timed], worst: int) -> str:
-    """The worst rows, and means over all rows and by kind."""
+    """Lay out the worst rows, and means over all rows and by kind."""
     by_kind: dict[str, list[float]] = defaultdict(list)
     for result in results:
         by_kind[result.row.kind].append(result.ratio)
@@ -151,7 +151,7 @@ def summary(results: Sequence[Timed], worst: int) -> str:
 
 
 def classes(results: Iterable[Timed]) -> Mapping[tuple[str, str, int], list[Timed]]:
-    """Results of one kind and dtype whose work is within the same power of eight."""
+    """Return results of one kind and dtype whose work is within the same power of eight."""
     found: dict[tuple[str, str, int], list[Timed]] = defaultdict(list)
     for result in results:
         found[result.row.kind, result.row.dtype, round(math.log(result.row.work, 8))].append(result)
@@ -171,7 +171,7 @@ def cliffs(results: Iterable[Timed]) -> list[tuple[Timed, float]]:
 
 
 def remaining_cliffs(results: Sequence[Timed], rounds: int, seconds: float) -> list[tuple[Timed, float]]:
-    """The rows of `cliffs` that are so when they are measured once more: other work on the machine does not come back."""
+    """Return the rows of `cliffs` that stay so when they are measured again: other work on the machine does not come back."""
     again = {id(result): measured(result.row, None, 3 * rounds, seconds) for result, _ in cliffs(results)}
     return cliffs([again.get(id(result), result) for result in results])
 

@@ -266,7 +266,7 @@ _FORMER_NAMES: Final = {"flush": "settle", "inference_fusions": "joins", "accumu
 
 
 def is_slow(implementation: str) -> bool:
-    """Whether a library calls an implementation a reference, which computes element by element."""
+    """Tell whether a library calls an implementation a reference, which computes element by element."""
     return any(word.startswith("ref") for word in implementation.replace(":", " ").split())
 
 

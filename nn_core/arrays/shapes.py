@@ -13,7 +13,7 @@ from nn_core.typing import MAX_SIZE, Shape
 
 
 def checked_shape(shape: Iterable[int] | int) -> Shape:
-    """`shape` as a tuple of non-negative ints."""
+    """Return `shape` as a tuple of non-negative ints."""
     lengths = shape if type(shape) is tuple else _listed(shape)
     try:
         result = tuple(map(index, lengths))
@@ -48,7 +48,7 @@ def _whole_lengths(lengths: tuple[Any, ...]) -> Shape:
 
 
 def inferred_shape(shape: Iterable[int], size: int) -> Shape:
-    """`shape` with its -1, if there is one, replaced so that it has `size` elements."""
+    """Return `shape` with its -1, if there is one, replaced so that it has `size` elements."""
     lengths = _whole_lengths(tuple(shape))
     unknown = lengths.count(-1)
     known = math.prod(length for length in lengths if length != -1)

@@ -161,7 +161,7 @@ class Circle:
             post(f"{self.number}\t{call}")
 
     def _notices(self) -> dict[int, tuple[int, str]]:
-        """The number and the name of the collective in the last notice of each rank, by its place in the group."""
+        """Return the number and the name of the collective in the last notice of each rank, by its place in the group."""
         posts: dict[int, str] = getattr(self.engine, "posts", dict)()
         parts = {place: text.partition("\t") for place, text in posts.items()}
         return {place: (int(number), call) for place, (number, _, call) in parts.items() if place != self.rank}

@@ -62,7 +62,7 @@ def require_no_set(name: str, value: Any, kinds: tuple[type, ...]) -> None:
 
 
 def is_computed(owner: object, base: type, name: str, value: Any) -> bool:
-    """Whether `name` is an attribute that `base` computes and that no value can replace: an assignment has no effect.
+    """Tell whether `name` is an attribute that `base` computes and that no value can replace: an assignment has no effect.
 
     NNabla takes such an assignment and never reads the value.
 

@@ -28,7 +28,7 @@ class ImageBackend(Protocol):
     """A library for images. Arrays are of 8 or 16 bits, with channels last, in the order red, green, blue, alpha."""
 
     def read(self, place: Place, mode: str) -> Image:
-        """The image; `mode` is "L", "RGB", "RGBA", "" for that of the file, or "P" for its indices where it has a palette."""
+        """Read an image; `mode` is "L", "RGB", "RGBA", "" for that of the file, or "P" for the indices of a palette."""
 
     def write(self, place: Place, image: Image) -> None:
         """Write; the extension of a path names the format."""

@@ -208,7 +208,7 @@ def _warnings(candidate: Candidate, implementation: str) -> Iterator[str]:
 
 
 def _images(descs: Sequence[ArrayDesc | None]) -> tuple[ArrayDesc | None, ...]:
-    """The descriptions with the first one channels-last in memory, if it is an image."""
+    """Return the descriptions with the first one channels-last in memory, if it is an image."""
     first = descs[0] if descs else None
     if first is None or not 3 <= len(first.shape) <= 5:
         return tuple(descs)

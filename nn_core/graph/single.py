@@ -266,7 +266,7 @@ def _connect_gradients(
 def _aux_outputs(
     node: Node, call: ResolvedCall, arrays: list[NdArray | None], outputs: Mapping[int, Variable]
 ) -> list[NdArray]:
-    """The auxiliary results that the gradient reads: those of the run that has rewritten inputs, else computed again."""
+    """Return the auxiliary results that the gradient reads, those of a run that has rewritten inputs, else computed again."""
     n_visible, entries = call.n_visible, node.spec.outputs
     if len(call.output_shapes) == n_visible:
         return []
@@ -281,7 +281,7 @@ def _aux_outputs(
 
 
 def _left_by_run(node: Node, result: NdArray, n_visible: int) -> list[NdArray] | None:
-    """The auxiliary results of the run that has computed `result`; None where it has left none."""
+    """Return the auxiliary results of the run that has computed `result`; None where it has left none."""
     noted, kept = _AUX.get(node, (None, []))
     if noted is not None and noted.synced is result.synced:
         return kept

@@ -94,7 +94,7 @@ _OTHER: Final = re.compile(r"float|Callable|ndarray")
 
 
 def _subject(function: Callable[..., Any]) -> str:
-    """The name in messages: that of a function, or of the class whose objects are called."""
+    """Return the name in messages: that of a function, or of the class whose objects are called."""
     owner, _, name = function.__qualname__.rpartition(".")
     return owner if name == "__call__" else name
 

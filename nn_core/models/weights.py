@@ -71,7 +71,7 @@ def weights_file(model: str, task: str, weights: Weights) -> Path | None:
 
 
 def _fetched(model: str, folder: Path, names: Sequence[str]) -> Path:
-    """The file of weights from the address of models, as ours or NNabla's are laid out there."""
+    """Fetch the file of weights from the address of models, as ours or NNabla's are laid out there."""
     base = get_model_url_base_from_env()
     if base is None:
         raise MissingFileError(
@@ -88,7 +88,7 @@ def _fetched(model: str, folder: Path, names: Sequence[str]) -> Path:
 
 
 def _name_in_nnabla(model: str) -> str:
-    """The name of the file of weights that NNabla fetches for a model, without its suffix."""
+    """Return the name of the file of weights that NNabla fetches for a model, without its suffix."""
     for pattern, name in _NAMES_OF_NNABLA.items():
         if found := re.fullmatch(pattern, model):
             return found.expand(name)

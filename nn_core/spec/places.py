@@ -101,7 +101,7 @@ def parse_yaml(text: str, file: str) -> Any:
 
 
 def _scalars() -> Any:
-    """A loader that says what plain scalars are, and reads 1e-5 as a number."""
+    """Return a loader that says what plain scalars are, and reads 1e-5 as a number."""
 
     class Loader(_SafeLoader):  # type: ignore[misc]  # the base is chosen at run time
         """The safe loader, without a text."""
@@ -128,7 +128,7 @@ class Builder:
         self._size = 0
 
     def built(self, events: Iterable[Any]) -> Any:
-        """The value of the only document; None where there is none.
+        """Return the value of the only document; None where there is none.
 
         Raises:
             SpecError: when the file is too large or too deep, has tags, merged or repeated keys or several documents.

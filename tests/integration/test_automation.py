@@ -23,7 +23,7 @@ def workflow():
 
 
 def targets(job):
-    """The targets of the Makefile that a job of the workflow runs."""
+    """Return the targets of the Makefile that a job of the workflow runs."""
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert all(command.startswith("make ") for command in commands)
     words = [shlex.split(command.replace("${{ matrix.target }}", "TARGETS"))[1] for command in commands]

@@ -17,7 +17,7 @@ def project(path):
 
 
 def wrong_fragments(folder):
-    """Files that are not ``<package>/+<topic>.<kind>.md``, and those that are no bullet."""
+    """Return files that are not ``<package>/+<topic>.<kind>.md``, and those that are no bullet."""
     packages = {section["path"] for section in SETTINGS["section"]}
     found = [path for path in folder.rglob("*") if path.is_file() and path.name not in SETTINGS["ignore"]]
     pattern = re.compile(rf"({'|'.join(packages)})/\+[a-z0-9-]+\.({'|'.join(KINDS)})\.md")

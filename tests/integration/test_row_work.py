@@ -35,7 +35,7 @@ def test_the_summary_names_the_worst():
 
 
 def is_known(row) -> bool:
-    """Whether a row is known to take more.
+    """Tell whether a row is known to take more.
 
     That are a composite of several functions, what the C library computes in float64, and extremes of short rows, which are
     searched one after the other, as by PyTorch.

@@ -80,7 +80,7 @@ PARAMETRIC = {
 
 
 def with_numbers(value, number):
-    """`value` with every integer made by `number`."""
+    """Return `value` with every integer made by `number`."""
     if isinstance(value, (tuple, list)):
         return type(value)(with_numbers(entry, number) for entry in value)
     return value if value is None or isinstance(value, bool) else number(value)

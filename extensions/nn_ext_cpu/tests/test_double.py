@@ -22,7 +22,7 @@ UNIT = np.concatenate([np.array([0.0, 1.0, 0.5, 1e-300]), RNG.uniform(0, 1, 500)
 
 
 def results(backend: str, function: Callable[..., Any], arrays: list[Any]) -> list[np.ndarray[Any, Any]]:
-    """The output, and gradients of the inputs in float64."""
+    """Return the output, and gradients of the inputs in float64."""
     rng = np.random.default_rng(1)
     with nn.context_scope(nn.Context([backend], device_id="0")):
         inputs = [nn.Variable.from_numpy_array(a, need_grad=a.dtype.kind == "f") for a in arrays]

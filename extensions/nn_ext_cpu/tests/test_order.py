@@ -90,7 +90,7 @@ def test_gradient_that_keeps_the_k_largest(assert_alike: Compare) -> None:
 
 
 def distinct(backend: str, x: np.ndarray[Any, Any], **settings: bool) -> list[np.ndarray[Any, Any]]:
-    """All results of F.unique."""
+    """Return all results of F.unique."""
     with nn.context_scope(nn.Context([backend])), nn.auto_forward():
         found = F.unique(nn.Variable.from_numpy_array(x), with_index=True, with_inverse=True, with_counts=True, **settings)
     return [entry.d.copy() for entry in found]

@@ -105,7 +105,7 @@ def gather_by_tcp(address: tuple[str, int], launch: Launch, text: str, timeout_s
 
 
 def token_of(environment: Mapping[str, str], address: tuple[str, int]) -> bytes:
-    """The secret of the job; on the loopback address, which no other machine reaches, it may be empty.
+    """Return the secret of the job; on the loopback address, which no other machine reaches, it may be empty.
 
     Raises:
         BackendUnavailableError: when there must be one, and is none.
@@ -169,7 +169,7 @@ class Host:
         self._connections: list[socket.socket] = []
 
     def collected(self, text: str, deadline: float) -> list[str]:
-        """The texts of all ranks, which are sent to each of them.
+        """Return the texts of all ranks, which are sent to each of them.
 
         Raises:
             TimeoutError: when ranks do not come in time.

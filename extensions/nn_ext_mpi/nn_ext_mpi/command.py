@@ -86,7 +86,7 @@ def launch(
 
 
 def run_job(family: str, command: Sequence[str], variables: Mapping[str, str], restarts: int) -> int:
-    """Run a command of mpiexec of some family; its exit status.
+    """Run a command of mpiexec of some family, and return its exit status.
 
     The processes get a token of the job, and know which signal stands for SIGTERM.
     """
@@ -123,7 +123,7 @@ def placed(size: int | None, hosts: str) -> tuple[int, Sequence[str], int]:
 def mpiexec_command(
     found: Found, size: int, hosts: Sequence[str] = (), *, root: bool = False, elastic: bool = False, is_alone: bool = False
 ) -> list[str]:
-    """The command that starts `size` processes, up to the program; with `is_alone`, ranks listen on this machine alone.
+    """Return the command that starts `size` processes, up to the program; with `is_alone`, ranks listen on this machine alone.
 
     Raises:
         ClickException: when library or launcher is missing, they do not belong together, Open MPI refuses root, or another

@@ -71,7 +71,7 @@ def busy_neighbours(count: int) -> Iterator[None]:
 
 
 def microseconds(call: Callable[[], object], calls: int) -> list[float]:
-    """The time of each call, after some that do not count."""
+    """Measure each call, after some that do not count."""
     for _ in range(max(calls // 100, 3)):
         call()
     stamps = [time.perf_counter_ns()]
@@ -82,7 +82,7 @@ def microseconds(call: Callable[[], object], calls: int) -> list[float]:
 
 
 def percentile(times: Sequence[float], share: int) -> float:
-    """The time that `share` percent of the calls do not exceed."""
+    """Return the time that `share` percent of the calls do not exceed."""
     return sorted(times)[min(len(times) * share // 100, len(times) - 1)]
 
 

@@ -47,7 +47,7 @@ def test_a_variable_tells_what_forward_would_do(install):
 
 
 def with_implementation(name, layout="contiguous"):
-    """The body of a plugin whose kernel of Convolution says what computes a call, and in which memory."""
+    """Return the body of a plugin whose kernel of Convolution says what computes a call, and in which memory."""
     return (
         "class Kernel:\n"
         "    def refuse(self, call):\n"
