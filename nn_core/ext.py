@@ -58,6 +58,7 @@ from nn_core.runtime.caches import Cache as Cache
 from nn_core.runtime.caches import register_cache as register_cache
 from nn_core.runtime.children import python_command as python_command
 from nn_core.runtime.children import repeated_command as repeated_command
+from nn_core.runtime.limits import end_time as end_time
 from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
 from nn_core.settings import is_deterministic as is_deterministic
 from nn_core.settings import is_enabled as is_enabled
@@ -145,6 +146,7 @@ __all__ = [
     "contents_of",
     "crc32",
     "dtype_of",
+    "end_time",
     "find_extension",
     "function_spec",
     "get_parameter_or_create",

@@ -13,7 +13,15 @@ from typing import Any, Final
 
 from nn_core.errors import ArgumentError
 from nn_core.runtime.ambient import Ambient
-from nn_core.runtime.environment import read_bool, read_choices, read_count, read_log_level, read_seconds, read_signals
+from nn_core.runtime.environment import (
+    read_bool,
+    read_choices,
+    read_count,
+    read_log_level,
+    read_seconds,
+    read_signals,
+    read_status,
+)
 from nn_core.runtime.machine import memory_limit, processor_limits
 
 #: Megabytes of caches, if nothing else is said and memory is not short.
@@ -57,6 +65,9 @@ class Settings:
         comm_timeout: NN_CORE_COMM_TIMEOUT. Seconds that a collective of a communicator may take; 0: any time.
         stop_signals: NN_CORE_STOP_SIGNALS. Names of signals besides SIGINT and SIGTERM that end a training when its step is
             saved; SIGHUP and SIGUSR1, where they are not among them, only save.
+        time_limit: NN_CORE_TIME_LIMIT. When a training of this process saves and ends, such as 3h50m or slurm; see
+            `nn_core.training.StopSignals`. None: never.
+        requeue_status: NN_CORE_REQUEUE_STATUS. Exit status after that limit, which asks for the job to be started again.
         trust_hdf5: NN_CORE_TRUST_HDF5. True: HDF5 files of other writers are read without a trial in another process.
         nnabla_program: NN_CORE_NNABLA_PROGRAM. True: an unchanged program of NNabla runs, as under ``nn-core run``.
         keep_values: NN_CORE_KEEP_VALUES. True: clear flags of passes free nothing.
@@ -85,6 +96,8 @@ class Settings:
     nnabla_models_url_base: str | None = None
     comm_timeout: float = 300.0
     stop_signals: frozenset[str] = frozenset({"SIGHUP"})
+    time_limit: str | None = None
+    requeue_status: int = 75
     trust_hdf5: bool = False
     nnabla_program: bool = False
     keep_values: bool = False
@@ -128,6 +141,8 @@ class Settings:
             nnabla_models_url_base=environment.get("NNABLA_MODELS_URL_BASE") or None,
             comm_timeout=read_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
             stop_signals=read_signals(environment, "NN_CORE_STOP_SIGNALS", default.stop_signals),
+            time_limit=environment.get("NN_CORE_TIME_LIMIT") or None,
+            requeue_status=read_status(environment, "NN_CORE_REQUEUE_STATUS", default.requeue_status),
             trust_hdf5=read_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
             nnabla_program=read_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
             keep_values=read_bool(environment, "NN_CORE_KEEP_VALUES", default.keep_values),

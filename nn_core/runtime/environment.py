@@ -46,6 +46,14 @@ def read_count(environment: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
+def read_status(environment: Mapping[str, str], name: str, default: int) -> int:
+    """Return an exit status from 1 to 255."""
+    number = read_count(environment, name)
+    if number is not None and number > 255:
+        raise ArgumentError(f"{name}: must be an exit status from 1 to 255, got {number}")
+    return default if number is None else number
+
+
 def read_choices(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Return names, with commas between them and + or - in front of each."""
     parts = tuple(part.strip() for part in environment.get(name, "").split(",") if part.strip())

@@ -1,7 +1,6 @@
 """The trainer: iterations until a trigger says stop, and extensions in between."""
 
 import contextlib
-import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -17,6 +16,7 @@ from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.files import wait_for_writers
 from nn_core.logger import logger
 from nn_core.messages.refusal import described
+from nn_core.runtime.limits import TimeLimit
 from nn_core.runtime.schemas import checked_state_without
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
@@ -194,7 +194,7 @@ class Trainer:
         """End training after this iteration."""
         self.stop_reason = reason
 
-    def run(self, resume: bool = False, overwrite: bool = False) -> None:
+    def run(self, resume: bool = False, overwrite: bool = False, time_limit: TimeLimit | None = None) -> None:
         """Train until the end.
 
         The folder belongs to one run at a time, whose files have their plain names. Where an earlier run has come to its end,
@@ -209,18 +209,22 @@ class Trainer:
         Args:
             resume: Continue the newest run in the folder from the newest of its checkpoints that reads whole, if there is one.
             overwrite: Remove the files of the newest run in the folder, and start another one.
+            time_limit: When this call is to save and end the process with a status that asks for another start, such as
+                "3h50m" from now; see `StopSignals`. Training has not come to its end then. ``until=every(4, "hour")`` counts
+                resumed runs as well, and ends training.
 
         Raises:
-            ArgumentError: when another process trains in the folder, when it holds a run that has not come to its end, or when
-                both are asked for.
+            ArgumentError: when another process trains in the folder, when it holds a run that has not come to its end, when
+                both are asked for, or when `time_limit` is none.
             FileFormatError: when there are checkpoints to resume from, and none of them reads whole.
         """
         if resume and overwrite:
             raise ArgumentError("run: resume and overwrite must not both be True, got both")
+        signals = StopSignals(time_limit)  # which begins now: reading a checkpoint takes time as well
         self.out.mkdir(parents=True, exist_ok=True)
         try:
             self._open_folder(resume, overwrite)
-            self._train(resume)
+            self._train(resume, signals)
         finally:
             self._folder.close()
 
@@ -247,7 +251,7 @@ class Trainer:
         if is_raised:
             raise CommunicationError(f"{call}: all ranks must be able to go on, got an error that another rank has raised")
 
-    def _train(self, resume: bool) -> None:
+    def _train(self, resume: bool, signals: StopSignals) -> None:
         self._continue(resume)
         if self._is_first_rank:
             self._folder.begin()
@@ -258,7 +262,7 @@ class Trainer:
             entry.trigger.start(self)
         self._started = time.monotonic()
         started: list[Entry] = []
-        with StopSignals() as signals, observing(self.observation):
+        with signals, observing(self.observation):
             try:
                 for entry in entries:
                     started.append(entry)
@@ -275,7 +279,7 @@ class Trainer:
                     for entry in started:
                         stack.callback(entry.call, "stop", self)
             self._wait_for_all()
-            if not signals.received:
+            if not signals.received and not signals.is_expired:
                 self._finish(entries)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
 
@@ -305,11 +309,11 @@ class Trainer:
                 soonest = self._soonest(running)
             elif self._own_data is not None:  # another rank may save
                 self._save(partial(save_by_trigger, self, []))
-            self._stop_together(signals)
-            if signals.received or signals.is_asked:
+            ends = self._ends_together(signals)
+            if ends or signals.is_asked:
                 signals.is_asked = False
                 self._save(partial(call_each, savers, "interrupted", self))
-            if signals.received:
+            if ends:
                 return
 
     def _stop_if_over(self) -> None:
@@ -346,25 +350,31 @@ class Trainer:
         if self._until(self) and not self.stop_reason:
             self.stop_reason = self._until.reason
 
-    def _stop_together(self, signals: StopSignals) -> None:
-        """Stop where any rank does: a clock, a signal or an error of one may say so."""
-        comm = self._comm
-        if comm is None:
-            return
-        flags = [bool(self.stop_reason), signals.received is not None, signals.is_asked]
-        stop, received, asked = comm.repeated(lambda: comm.any_rank("stop", flags))
-        signals.is_asked = signals.is_asked or asked
+    def _ends_together(self, signals: StopSignals) -> bool:
+        """Whether this process is to end, as all ranks do where any of them is; stop where any has a reason to stop.
+
+        A clock, a signal or an error of one may say so.
+        """
+        ends, comm = signals.ends, self._comm
+        if comm is not None:
+            flags = [bool(self.stop_reason), *signals.flags()]
+            stop, *shared = comm.repeated(lambda: comm.any_rank("stop", flags))
+            self._require_rank_0(comm)
+            ends = signals.take_flags(shared)
+            if stop and not self.stop_reason:
+                self.stop_reason = "another rank has stopped"
+            if not stop and not ends:
+                fill_up(comm, lambda: to_bytes(self.snapshot()))
+        if self.stop_reason and signals.is_expired:  # training has come to its end in time
+            signals.is_expired, ends = False, signals.received is not None
+        return ends
+
+    def _require_rank_0(self, comm: Communicator) -> None:
         if comm.rank == 0 and not self._is_first_rank:
             raise CommunicationError(
                 "run: rank 0, which writes the log and the checkpoints, must live, got its loss\n"
                 "  hint: nn-core launch --restarts starts all ranks again"
             )
-        if received and signals.received is None:
-            signals.received = signal.SIGTERM
-        elif stop and not self.stop_reason:
-            self.stop_reason = "another rank has stopped"
-        if not stop and not received:
-            fill_up(comm, lambda: to_bytes(self.snapshot()))
 
     def _continue(self, resume: bool) -> None:
         if self._comm is not None and self._comm.joins_late:

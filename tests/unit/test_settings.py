@@ -33,6 +33,8 @@ def test_every_variable_is_read():
         "NN_CORE_COMMUNICATOR": "mpi",
         "NN_CORE_COMM_TIMEOUT": "0",
         "NN_CORE_STOP_SIGNALS": "SIGUSR1, SIGUSR2",
+        "NN_CORE_TIME_LIMIT": "3h50m",
+        "NN_CORE_REQUEUE_STATUS": "99",
         "NN_CORE_TRUST_HDF5": "1",
         "NN_CORE_NNABLA_PROGRAM": "1",
         "NN_CORE_KEEP_VALUES": "1",
@@ -43,8 +45,9 @@ def test_every_variable_is_read():
     base = Settings(False, True, "DEBUG", 3, True, disabled, True, ("+acme", "-other"), 2.5, True)
     expected = replace(base, communicator="mpi", comm_timeout=0, trust_hdf5=True, nnabla_program=True, keep_values=True)
     signals = frozenset({"SIGUSR1", "SIGUSR2"})
+    limits = {"time_limit": "3h50m", "requeue_status": 99}
     bases = {"models_url_base": "file:///a", "nnabla_models_url_base": "file:///b"}
-    assert Settings.read(environment) == replace(expected, stop_signals=signals, **bases)
+    assert Settings.read(environment) == replace(expected, stop_signals=signals, **limits, **bases)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,7 @@ def test_every_variable_is_read():
         ("NN_CORE_PLUGIN_TIMEOUT", "soon", "must be a positive number of seconds, got 'soon'"),
         ("NN_CORE_STOP_SIGNALS", "HUP", "must be names of signals that can be handled, such as SIGHUP,SIGUSR1, got 'HUP'"),
         ("NN_CORE_STOP_SIGNALS", "SIGKILL", "must be names of signals that can be handled, .*, got 'SIGKILL'"),
+        ("NN_CORE_REQUEUE_STATUS", "256", "NN_CORE_REQUEUE_STATUS: must be an exit status from 1 to 255, got 256"),
         ("NN_CORE_NUM_THREADS", "two", "NN_CORE_NUM_THREADS: must be an integer of at least 1, got 'two'"),
     ],
 )

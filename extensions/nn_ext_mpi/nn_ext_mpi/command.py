@@ -11,7 +11,8 @@ from typing import Final
 import click
 
 from nn_core.communicators import JOB_TOKEN, find_launch
-from nn_core.ext import settings
+from nn_core.errors import ArgumentError
+from nn_core.ext import end_time, settings
 from nn_ext_mpi.allocation import Allocation, find_allocation
 from nn_ext_mpi.library import INSTALL, Found, find, n_cores
 from nn_ext_mpi.running import Job, handed_on
@@ -28,6 +29,9 @@ _RANK: Final = (sys.executable, "-c", _START)
 @click.option("-n", "size", type=click.IntRange(1), help="Number of processes; that of the scheduler, unless it is given.")
 @click.option("--hosts", default="", help="Machines, with commas between them; they need the same files and packages.")
 @click.option("--restarts", type=click.IntRange(0), default=0, help="How often a job that failed is started again.")
+@click.option(
+    "--time-limit", default="", help="When to save and end with the status that asks for another start: 3h50m, slurm."
+)
 @click.option("--elastic", is_flag=True, help="Let the other processes go on when one is killed; needs Open MPI.")
 @click.option("--replace", is_flag=True, help="With --elastic, start a process in place of each that was killed.")
 @click.option("--root", is_flag=True, help="Let Open MPI run as root, which it refuses otherwise.")
@@ -39,6 +43,7 @@ def launch(
     size: int | None,
     hosts: str,
     restarts: int,
+    time_limit: str,
     elastic: bool,
     replace: bool,
     root: bool,
@@ -62,6 +67,10 @@ def launch(
     With --restarts, a job whose process was killed or failed is started again, and continues from its newest checkpoint if it
     calls trainer.run(resume=True). Ctrl-C and SIGTERM, which a trainer answers by saving and ending, are no failures.
 
+    With --time-limit, trainers save and end when the time is over, counted from now and over restarts; slurm is two minutes
+    before Slurm ends the job. The exit status is then NN_CORE_REQUEUE_STATUS (75), that of the processes, and --restarts
+    does not start the job again: a scheduler does.
+
     With --elastic, a trainer with shards repeats the step in which a process was killed on those that are left, and ends
     with the same parameters. With --replace, a new process gets their state after that step, and takes part from then on.
     """
@@ -78,11 +87,24 @@ def launch(
     variables = launch_variables(n_processes, n_hosts)
     variables |= port_variables(found.family) if is_alone else {}
     variables |= {REPLACE: "1"} if replace else {}
+    variables |= {"NN_CORE_TIME_LIMIT": ends_at(time_limit)} if time_limit else {}
     if dry_run:
         click.echo(shlex.join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
     sys.stdout.flush()
     sys.exit(run_job(found.family, command, variables, restarts))
+
+
+def ends_at(time_limit: str) -> str:
+    """Return a time limit that begins now as a time, which processes that start later share.
+
+    Raises:
+        ClickException: when it is none, or one of Slurm's outside of its jobs.
+    """
+    try:
+        return f"@{end_time('launch: --time-limit', time_limit):.0f}"
+    except ArgumentError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def run_job(family: str, command: Sequence[str], variables: Mapping[str, str], restarts: int) -> int:

@@ -8,7 +8,10 @@ from typing import Any, Final
 
 import click
 
-#: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal.
+from nn_core.ext import settings
+
+#: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal;
+#: nor is it after that of a time limit, by which a scheduler starts it again.
 STOPPED: Final = (0, *(sign for number in (signal.SIGINT, signal.SIGTERM) for sign in (128 + number, -number)))
 
 
@@ -74,7 +77,7 @@ class Job:
         """Run until it succeeds, is told to stop, or has failed once more than `restarts` times; its exit status."""
         for number in range(restarts + 1):
             status = self._run_once()
-            if status in STOPPED or self.is_stopped or number == restarts:
+            if status in (*STOPPED, settings().requeue_status) or self.is_stopped or number == restarts:
                 break
             click.echo(f"launch: the job ended with status {status}; it starts again ({number + 1} of {restarts})", err=True)
         return status

@@ -93,6 +93,31 @@ def test_launch_hands_on_signals_and_waits_until_rank_0_has_saved(name, tmp_path
 
 @needs_mpi
 @pytest.mark.slow
+def test_launch_passes_on_the_status_that_asks_for_another_start(tmp_path):
+    """Every rank ends in the same iteration, rank 0 has saved, and --restarts leaves the rest to a scheduler."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    variables = {"NN_CORE_LOG_LEVEL": "WARNING"}
+    limited = launch("-n", "2", "--restarts", "3", "--time-limit", "6s", path, tmp_path, "0", "0", **variables)
+    assert limited.returncode == 75, limited.stdout + limited.stderr
+    assert len(saved(tmp_path)) == 1 and "starts again" not in limited.stderr
+    assert limited.stderr.count("by its time limit") == 2, limited.stderr
+    process = start("-n", "2", path, tmp_path / "noticed", "0", "0", NN_CORE_STOP_SIGNALS="SIGUSR1", **variables)
+    wait_for((tmp_path / "noticed" / "runs-1").exists, process)
+    process.send_signal(signal.SIGUSR1)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 75 and len(saved(tmp_path / "noticed")) == 1, output + errors
+
+
+@needs_mpi
+def test_a_wrong_limit_is_refused_before_anything_starts(tmp_path):
+    result = launch("-n", "2", "--time-limit", "soon", __file__)
+    assert result.returncode == 1
+    assert "launch: --time-limit: must be positive seconds or a text such as '3h50m', got 'soon'" in result.stderr
+
+
+@needs_mpi
+@pytest.mark.slow
 def test_launch_lets_the_ranks_save_and_go_on(tmp_path):
     process = running(tmp_path, "0", "0", NN_CORE_STOP_SIGNALS="SIGUSR2")
     for number, name in enumerate(("SIGUSR1", "SIGHUP"), 1):
