@@ -13,7 +13,7 @@ import numpy as np
 
 from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.attributes import module_attributes
-from nn_core.errors import ArgumentError, FileFormatError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.logger import logger
 from nn_core.messages.refusal import checked_count, described, door, fitted, real_numbers
 from nn_core.variable import Variable
@@ -112,8 +112,7 @@ class MonitorSeries:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue the file where `get_state` was called; lines that were written later are cut off.
 
-        Raises:
-            FileFormatError: when the file is shorter than it was.
+        A file that is shorter than it was, or gone, is continued as it is, which is logged as a warning.
         """
         self._file.cut(state["length"])
         self._values = [float(value) for value in state["values"]]
@@ -167,8 +166,7 @@ class MonitorTimeElapsed:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue the file and the times where `get_state` was called; lines that were written later are cut off.
 
-        Raises:
-            FileFormatError: when the file is shorter than it was.
+        A file that is shorter than it was, or gone, is continued as it is, which is logged as a warning.
         """
         self._file.cut(state["length"])
         now = time.monotonic()
@@ -391,10 +389,14 @@ class _SeriesFile:
     def cut(self, length: int) -> None:
         """Keep the first `length` bytes."""
         if self._path is not None:
-            size = self._path.stat().st_size
+            size = self._path.stat().st_size if self._path.exists() else 0
             if size < length:
-                raise FileFormatError(f"{self._path}: there must be {length} bytes to continue after, got {size}")
-            os.truncate(self._path, length)
+                logger.warning(
+                    "%s is continued without lines that are gone: it had %d bytes, got %d", self._path, length, size
+                )
+                length = size
+            else:
+                os.truncate(self._path, length)
         self.length = length
 
 

@@ -30,8 +30,13 @@ _DEFAULT_MODE: Final = 0o666
 _PRIVATE_MODE: Final = 0o600
 
 
+def is_full(error: OSError) -> bool:
+    """Whether an error says that a disk is full or a quota is used up."""
+    return error.errno in _FULL
+
+
 @contextmanager
-def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
+def atomic_writer(target: PathOrFile, n_bytes: int = 0) -> Iterator[IO[bytes]]:
     """Open a file to write to that replaces `target` only when the block ends without an exception.
 
     The bytes go to a new file in the same folder, which is synced and renamed; when the block raises, `target` is
@@ -69,17 +74,18 @@ def atomic_writer(target: PathOrFile) -> Iterator[IO[bytes]]:
     except BaseException as error:
         n_written = unfinished.stat().st_size if unfinished.exists() else 0
         unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise _disk_full(path, n_written) from error
+        if isinstance(error, OSError) and is_full(error):
+            raise _disk_full(path, n_written, n_bytes) from error
         raise
     _sync_folder(path.parent)
 
 
-def _disk_full(target: Path, n_written: int) -> DiskFullError:
+def _disk_full(target: Path, n_written: int, n_bytes: int) -> DiskFullError:
     """Return the error about a file for which there was no room, once its unfinished part is removed."""
     free = shutil.disk_usage(target.parent).free
+    needed = f", about {max(n_bytes, n_written):,} bytes" if n_bytes else ""
     return DiskFullError(
-        f"{target}: there must be room for the whole file, got none after {n_written:,} bytes\n"
+        f"{target}: there must be room for the whole file{needed}, got none after {n_written:,} bytes\n"
         f"  hint: {free:,} bytes are free in {target.parent}, or less by a quota; nothing was changed",
         os.fspath(target),
     )

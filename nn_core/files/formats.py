@@ -81,7 +81,7 @@ def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: s
     write = _known_format(extension).write
     if isinstance(target, (str, os.PathLike)):
         remove_leftovers(Path(target).parent)
-    with atomic_writer(target) as file:
+    with atomic_writer(target, sum(entry.values.nbytes for entry in stored.values())) as file:
         write(file, stored)
 
 

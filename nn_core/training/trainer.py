@@ -34,8 +34,9 @@ class Trainer:
     An extension is a function of the trainer. It may have attributes `every` (its trigger; default: each epoch), `phase`
     ("measure", "edit", "read" or "save"; default: "read"), `name` and `first_rank_only`, and methods ``observe(trainer)``,
     called after each iteration, ``start(trainer)``, called when training starts or was resumed, ``stop(trainer)``,
-    ``finish(trainer)``, called when training has come to its end, ``failed(trainer, error)``, ``files()``, which names what it
-    writes in the folder, and ``get_state()`` and ``set_state(state)``.
+    ``finish(trainer)``, called when training has come to its end, ``leave(trainer)``, called when a signal or a time limit
+    ends the process before, ``failed(trainer, error)``, ``files()``, which names what it writes in the folder, and
+    ``get_state()`` and ``set_state(state)``.
 
     Where the updater has a communicator, every rank runs a trainer with the same extensions. Those with `first_rank_only`,
     which write files or to the terminal, run on rank 0 alone. All ranks end after the same iteration, also when one of them
@@ -279,7 +280,9 @@ class Trainer:
                     for entry in started:
                         stack.callback(entry.call, "stop", self)
             self._wait_for_all()
-            if not signals.received and not signals.is_expired:
+            if signals.received or signals.is_expired:
+                call_each(entries, "leave", self)
+            else:
                 self._finish(entries)
             signals.leave(f"training was interrupted after iteration {self.iteration}")
 

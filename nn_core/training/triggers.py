@@ -304,6 +304,10 @@ class Watched(Trigger):
         self.is_seen = True
         return observation[self.key]
 
+    def judged(self, trainer: "Trainer") -> float:
+        """The value reported in this iteration, so that smaller is better; NaN where there is none."""
+        return self._sign * trainer.observation[self.key] if self.key in trainer.observation else math.nan
+
     def improves(self, value: float) -> bool:
         """Whether `value` is the best so far, which it is from now on."""
         if not self._sign * value < self._best - self._min_delta:

@@ -9,7 +9,7 @@ import pytest
 
 import nn_core as nn
 from nn_core import monitor
-from nn_core.errors import ArgumentError, FileFormatError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.monitor import (
     Monitor,
     MonitorImage,
@@ -201,6 +201,16 @@ def test_resumed_times_go_on(folder, tmp_path, monkeypatch):
     assert (tmp_path / "results/today/t.timer.txt").read_text() == "0 2.0 1 2.0\n1 2.5 1 4.5\n"
 
 
-def test_a_series_that_was_cut_is_not_continued(folder):
-    with pytest.raises(FileFormatError, match=r"x.series.txt: there must be 7 bytes to continue after, got 0"):
-        MonitorSeries("x", folder).set_state({"length": 7, "values": []})
+@pytest.mark.parametrize("left", ["1 0.5\n", None])
+def test_a_series_that_was_cut_or_removed_is_continued_and_told(folder, tmp_path, caplog, left):
+    path = tmp_path / "results/today/x.series.txt"
+    series = MonitorSeries("x", folder)
+    series.set_state({"length": 0, "values": []})
+    if left is None:
+        path.unlink()
+    else:
+        path.write_text(left)
+    series.set_state({"length": 12, "values": []})
+    series.add(5, 4.5)
+    assert path.read_text() == f"{left or ''}5 4.5\n"
+    assert f"x.series.txt is continued without lines that are gone: it had 12 bytes, got {len(left or '')}" in caplog.text

@@ -1,11 +1,9 @@
 """Means of reported values over the time between two calls of an extension."""
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import described
 from nn_core.runtime.schemas import checked_state
 from nn_core.training.summary import Summaries
@@ -55,16 +53,3 @@ class Averages:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave."""
         self._summaries.set_state(state["summaries"])
-
-
-def cut(path: Path, length: int) -> None:
-    """Cut a file back to a length, so that a resumed run continues it where the checkpoint was.
-
-    Raises:
-        FileFormatError: when it is shorter.
-    """
-    size = path.stat().st_size if path.exists() else 0
-    if size < length:
-        raise FileFormatError(f"{path}: there must be {length} bytes to continue after, got {size}")
-    if path.exists():
-        os.truncate(path, length)

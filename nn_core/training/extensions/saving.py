@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, DiskFullError
 from nn_core.files import extension_of, writing_into
 from nn_core.logger import logger
+from nn_core.runtime.limits import seconds_of
 from nn_core.training.checkpoint import Snapshot, checkpoint_path, checkpoints_in, number_of, write_snapshot
+from nn_core.training.extensions.retention import Retention
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Watched
 from nn_core.training.triggers import best as best_value
@@ -17,10 +19,14 @@ from nn_core.training.triggers import best as best_value
 class Checkpoint:
     """Save everything each epoch, or as the trigger says, so that ``trainer.run(resume=True)`` continues from it.
 
-    The files are called checkpoint-<iteration>.npz. SIGTERM and Ctrl-C save, too.
+    The files are called checkpoint-<iteration>.npz. SIGTERM and Ctrl-C save, too. Where the disk is full, that is logged with
+    the size that is needed, training goes on, and the next time is another try; at the end of training it is an error.
 
     Args:
         keep: How many of them are kept, the newest of this run; None: all.
+        max_age: When one of them is removed: seconds, or a text such as "2d"; the newest stays. None: never.
+        keep_best: How many are kept besides, those with the best values of `best`, where it is reported in the iterations in
+            which they are saved.
         best: Name of a reported value; when it is better than before, best.npz is saved besides. A value of each iteration,
             such as the loss, is looked at when the trigger fires; one that is reported now and then, such as those of an
             `Evaluator`, whenever it is reported.
@@ -30,8 +36,9 @@ class Checkpoint:
         extension: Format of the files: ".npz", ".safetensors" or ".h5".
 
     Raises:
-        ArgumentError: when `keep` is less than 1, `best` is given without `mode`, or no format has the extension; at the end
-            of training, when nobody has reported `best`.
+        ArgumentError: when `keep` is less than 1, `max_age` is no duration, `best` is given without `mode`, `keep_best`
+            without `best`, or no format has the extension; at the end of training, when nobody has reported `best`.
+        DiskFullError: at the end of training, or of the process by a signal, when the last checkpoint could not be written.
 
     Example:
         >>> from nn_core.training import Checkpoint, checkpoints_in, fit
@@ -51,18 +58,27 @@ class Checkpoint:
         mode: str | None = None,
         asynchronous: bool = False,
         extension: str = ".npz",
+        max_age: float | str | None = None,
+        keep_best: int = 0,
     ) -> None:
         if keep is not None and keep < 1:
             raise ArgumentError(f"Checkpoint: keep must be at least 1, got {keep}")
+        if keep_best < 0 or (keep_best and best is None):
+            raise ArgumentError(
+                f"Checkpoint: keep_best must be 0, or positive together with best, got {keep_best} and {best!r}"
+            )
         if best is not None and mode is None:
             raise ArgumentError("Checkpoint: mode must be 'min' or 'max' when best is given, got None")
         extension_of("Checkpoint", f"checkpoint{extension}", None)
-        self._keep = keep
+        age = None if max_age is None else seconds_of("Checkpoint: max_age", max_age)
+        self._retention = Retention(keep, age, keep_best)
         self._best = None if best is None or mode is None else best_value(best, mode)
         self._is_asynchronous = asynchronous
         self._extension = extension
         self._writing: threading.Thread | None = None
         self._error: BaseException | None = None
+        #: why the last checkpoint could not be written, if there was no room
+        self._unsaved: DiskFullError | None = None
         self._saved = -1
         self._judged = -1
         #: numbers of checkpoints behind which training has gone back
@@ -78,6 +94,8 @@ class Checkpoint:
             paths += self._paths_of_best(trainer, self._best)
             self._warn_of_silence(trainer, self._best)
         self._saved = trainer.iteration
+        value = float("nan") if self._best is None else self._best.judged(trainer)
+        self._retention.note(trainer.iteration, value, list(map(number_of, checkpoints_in(trainer.out))))
         self._save(trainer, paths)
 
     def _observe(self, trainer: Trainer) -> None:
@@ -99,12 +117,14 @@ class Checkpoint:
     def _save(self, trainer: Trainer, paths: list[Path]) -> None:
         snapshot = trainer.snapshot()
         self.wait()
+        rule = self._retention.copy()
         if not self._is_asynchronous:
-            self._write(snapshot, paths, trainer)
+            self._write_or_note(snapshot, paths, trainer, rule)
+            self.wait()
             return
         # Not a daemon: the end of the program waits for the file.
         self._writing = threading.Thread(
-            target=self._write_in_thread, args=(snapshot.copy(), paths, trainer), name="nn_core.checkpoint"
+            target=self._write_or_note, args=(snapshot.copy(), paths, trainer, rule), name="nn_core.checkpoint"
         )
         self._writing.start()
 
@@ -120,18 +140,28 @@ class Checkpoint:
         return [] if self._best is None else [f"best{self._extension}"]
 
     def finish(self, trainer: Trainer) -> None:
-        """Refuse a name of the best value that nobody has reported.
+        """Refuse a name of the best value that nobody has reported, and a last checkpoint for which there was no room.
 
         Raises:
             ArgumentError: when nobody has.
+            DiskFullError: when there was none.
         """
+        self._require_saved()
         if self._best is not None:
             self._best.finish(trainer)
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Save before the process ends, unless this iteration is saved already."""
-        if self._saved != trainer.iteration:
+        """Save before the process ends or when it is asked to, unless this iteration is saved already."""
+        if self._saved != trainer.iteration or self._unsaved is not None:
             self(trainer)
+
+    def leave(self, trainer: Trainer) -> None:
+        """Refuse to end the process as if it could be continued where there was no room for its last checkpoint.
+
+        Raises:
+            DiskFullError: when there was none.
+        """
+        self._require_saved()
 
     def start(self, trainer: Trainer) -> None:
         """Note checkpoints of later iterations than the one that training was resumed from.
@@ -146,7 +176,7 @@ class Checkpoint:
         self.wait()
 
     def wait(self) -> None:
-        """Wait until the file is written; what went wrong is raised here.
+        """Wait until the file is written; what went wrong is raised here, except that there was no room.
 
         Raises:
             OSError: when it could not be written.
@@ -154,35 +184,50 @@ class Checkpoint:
         if self._writing is not None:
             self._writing.join()
             self._writing = None
-        if self._error is not None:
-            error, self._error = self._error, None
+        error, self._error = self._error, None
+        if isinstance(error, DiskFullError):
+            logger.error("Checkpoint: nothing was saved, and training goes on: %s", error)
+        elif error is not None:
             raise error
 
+    def _require_saved(self) -> None:
+        if self._unsaved is not None:
+            raise self._unsaved
+
     def get_state(self) -> Any:
-        """The best value so far."""
-        return None if self._best is None else {**self._best.get_state(), "was_reported": self._was_reported}
+        """The best value so far, and what is known of the checkpoints."""
+        state: dict[str, Any] = {"records": self._retention.get_state()}
+        if self._best is not None:
+            state.update({**self._best.get_state(), "was_reported": self._was_reported})
+        return state
 
     def set_state(self, state: Mapping[str, Any] | None) -> None:
         """Continue from what `get_state` gave."""
-        if self._best is not None and state is not None:
+        state = state or {}  # files of earlier versions have less
+        self._retention.set_state(state.get("records", {}))
+        if self._best is not None and "best" in state:
             self._best.set_state(state)
-            self._was_reported = state.get("was_reported", False)  # files of earlier versions do not have it
+            self._was_reported = state.get("was_reported", False)
 
-    def _write_in_thread(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer) -> None:
+    def _write_or_note(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer, rule: Retention) -> None:
+        """Write, in whatever thread; `wait` tells what went wrong in the one that trains."""
         try:
-            self._write(snapshot, paths, trainer)
-        except BaseException as error:  # raised by wait(), in the thread that trains
+            self._write(snapshot, paths, trainer, rule)
+            self._unsaved = None
+        except DiskFullError as error:
+            self._error = self._unsaved = error
+        except BaseException as error:
             self._error = error
 
-    def _write(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer) -> None:
+    def _write(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer, rule: Retention) -> None:
         with writing_into(trainer.out):
             for path in paths:
                 write_snapshot(path, snapshot)
-        if self._keep is None:
+        if not rule.removes:
             return
         self._ahead.discard(self._saved)
         past = [path for path in checkpoints_in(trainer.out) if number_of(path) <= self._saved]
-        kept = [path for path in past if number_of(path) not in self._ahead][: self._keep]
+        kept = rule.kept([path for path in past if number_of(path) not in self._ahead])
         for path in past:
             if path not in kept:
                 path.unlink(missing_ok=True)

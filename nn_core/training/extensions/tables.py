@@ -2,19 +2,25 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import IO, Any, Protocol
 
+from nn_core.files import atomic_writer, is_full
+from nn_core.logger import logger
 from nn_core.runtime.schemas import checked_state
-from nn_core.training.extensions.averages import Averages, cut
+from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer
 
 
 class Log(Averages):
     """Append the means of reported values to a file, one JSON object a line, each epoch or as the trigger says.
 
-    A resumed run continues the file where the checkpoint was, so that it reads as if nothing had happened.
+    A resumed run continues the file where the checkpoint was, so that it reads as if nothing had happened. Checkpoints hold
+    the entries: a file that is gone, shorter or another one is written anew from them, which is logged. Where the disk is
+    full, training goes on, and the next entry writes those that are missing.
 
     Args:
         *keys: Names of the values; none: all.
@@ -38,23 +44,57 @@ class Log(Averages):
         self.entries: list[dict[str, Any]] = []
         self._name = path
         self._length = 0
+        self._is_behind = False
 
     def __call__(self, trainer: Trainer) -> None:
-        entry = self.entry(trainer)
-        self.entries.append(entry)
-        # JSON has no NaN and no infinity.
-        plain = {k: repr(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
-        with (trainer.out / self._name).open("ab" if self._length else "wb") as file:
-            self._length += file.write(json.dumps(plain).encode() + b"\n")
+        self.entries.append(self.entry(trainer))
+        self._write(trainer.out / self._name)
+
+    def _write(self, path: Path) -> None:
+        """Write the last entry, or all of them after one that could not be written."""
+        try:
+            if self._is_behind:
+                self._write_all(path)
+            else:
+                with path.open("ab" if self._length else "wb") as file:
+                    self._length += file.write(_line(self.entries[-1]))
+            self._is_behind = False
+        except OSError as error:
+            if not is_full(error):
+                raise
+            if not self._is_behind:
+                logger.error("Log: the disk is full; %s is completed when there is room: %s", path, error)
+            self._is_behind = True
+
+    def _write_all(self, path: Path) -> None:
+        content = b"".join(map(_line, self.entries))
+        with atomic_writer(path, len(content)) as file:
+            file.write(content)
+        self._length = len(content)
 
     def files(self) -> list[str]:
         """The file."""
         return [self._name]
 
     def start(self, trainer: Trainer) -> None:
-        """Cut off what was written after the checkpoint."""
-        if self._length:
-            cut(trainer.out / self._name, self._length)
+        """Cut off what was written after the checkpoint, or write what is missing before it."""
+        if not self.entries:
+            return
+        path, content = trainer.out / self._name, b"".join(map(_line, self.entries))
+        self._length = len(content)
+        if _starts_with(path, content):
+            os.truncate(path, self._length)
+            return
+        logger.warning(
+            "%s is written anew from the checkpoint, since it must begin with its %d entries", path, len(self.entries)
+        )
+        self._is_behind = True
+        self._write(path)
+
+    def stop(self, trainer: Trainer) -> None:
+        """Write entries for which there was no room."""
+        if self._is_behind:
+            self._write(trainer.out / self._name)
 
     def get_state(self) -> dict[str, Any]:
         """The entries and the length of the file."""
@@ -65,6 +105,20 @@ class Log(Averages):
         """Continue from what `get_state` gave."""
         super().set_state(state)
         self.entries, self._length = list(state["entries"]), state["length"]
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    # JSON has no NaN and no infinity.
+    plain = {k: repr(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
+    return json.dumps(plain).encode() + b"\n"
+
+
+def _starts_with(path: Path, content: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(content)) == content
+    except FileNotFoundError:
+        return False
 
 
 class Logger(Protocol):
