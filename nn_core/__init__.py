@@ -5,6 +5,7 @@ The API by subject; ``help(nn_core.initializer)`` and the like tell more:
     F, PF, S            functions, functions with parameters (layers), solvers
     Variable, NdArray   values in a graph, arrays that are computed at once
     Module, Sequential  networks as objects; also ModuleList, ModuleDict
+    layers              layers as modules, for Sequential
     Context             where functions run; also context_scope, set_default_context, explain, ext_utils
     parameter_scope     parameters by name; also get_parameters, save_parameters, load_parameters, parameter
     auto_forward        dynamic graphs; also no_grad, recompute, forward_all, grad
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from nn_core import functions as functions
     from nn_core import initializer as initializer
     from nn_core import io as io
+    from nn_core import layers as layers
     from nn_core import monitor as monitor
     from nn_core import normalization_functions as normalization_functions
     from nn_core import numpy_compat_functions as numpy_compat_functions
@@ -175,7 +177,7 @@ _COPIERS["no_grad"] = lambda variable: import_module("nn_core.parameter").with_c
 #: Submodules that programs use; the others are the engine's.
 _MODULES = (
     *("backward_functions", "callback", "context", "data", "errors", "ext", "ext_utils", "files", "function_bases"),
-    *("functions", "initializer", "io", "monitor", "normalization_functions", "numpy_compat_functions"),
+    *("functions", "initializer", "io", "layers", "monitor", "normalization_functions", "numpy_compat_functions"),
     *("parameter", "parametric_functions", "random", "settings", "solver", "solvers", "testing", "typing", "utils"),
 )
 

@@ -9,17 +9,21 @@ import functools
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.core.copies import copied
 from nn_core.core.evaluating import warn_of_training
+from nn_core.core.loading import Member, load_members
 from nn_core.core.members import SUBMODULE_MARK as SUBMODULE_MARK
 from nn_core.core.members import Path, found_in, is_computed, place_of, require_no_set, take_over
-from nn_core.core.tree import tree
+from nn_core.core.memo import ParamMemo as ParamMemo
+from nn_core.core.memo import insert_parent_name as insert_parent_name
+from nn_core.core.tree import shown, tree
 from nn_core.errors import ArgumentError
 from nn_core.files import PathOrFile
 from nn_core.graph.node import Storage
-from nn_core.io.parameters import LoadReport, load_into, read_parameters, save_parameters
+from nn_core.io.parameters import LoadReport, read_parameters, save_parameters
+from nn_core.messages.attributes import Misnamed
 from nn_core.messages.refusal import door
 from nn_core.parametric_functions.freezing import FROZEN, freeze
 from nn_core.parametric_functions.scope import (
@@ -32,45 +36,11 @@ from nn_core.parametric_functions.scope import (
 from nn_core.runtime.holders import HOLDERS
 from nn_core.variable import Variable
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 #: Attributes of a module's own, besides those of the program.
 _OWN: Final = frozenset({"_called", "_evaluates", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
-
-
-class ParamMemo:
-    """The parameters that were found already, so that shared ones are listed once.
-
-    Args:
-        seen: A set to look in and to add to; None: a new one.
-    """
-
-    def __init__(self, seen: set[Variable] | None = None) -> None:
-        self.seen = set() if seen is None else seen
-        self._open: list[Module] = []
-
-    def filter_and_update(self, params: Mapping[str, Variable]) -> "OrderedDict[str, Variable]":
-        """Those of `params` that were not found before; they count as found from now on."""
-        fresh: OrderedDict[str, Variable] = OrderedDict()
-        for name, parameter in params.items():
-            if parameter not in self.seen:
-                self.seen.add(parameter)
-                fresh[name] = parameter
-        return fresh
-
-    def enter(self, module: "Module") -> bool:
-        """Note that the parameters of `module` are being listed; False when they are already, in a circle."""
-        if any(module is other for other in self._open):
-            return False
-        self._open.append(module)
-        return True
-
-    def leave(self) -> None:
-        """Note that the parameters of the module that was entered last are listed."""
-        self._open.pop()
-
-
-def insert_parent_name(name: str, params: Mapping[str, Variable]) -> "OrderedDict[str, Variable]":
-    """`params` under the names that they have in the parent of the module called `name`."""
-    return OrderedDict((f"{SUBMODULE_MARK}{name}/{key}", parameter) for key, parameter in params.items())
 
 
 class Module:
@@ -156,7 +126,18 @@ class Module:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; a subclass defines it."""
-        raise NotImplementedError(f"{type(self).__name__}: call() must be defined")
+        forward = inspect.getattr_static(type(self), "forward", None)
+        hint = "\n  hint: rename forward() to call()" if inspect.isfunction(forward) else ""
+        raise NotImplementedError(f"{type(self).__name__}: call() must be defined{hint}")
+
+    if not TYPE_CHECKING:  # so that checkers let subclasses define them
+        # What other libraries have under these names; subclasses may use them for something of their own.
+        parameters = Misnamed("get_parameters() has the parameters by name; solver.set_parameters(net.get_parameters())")
+        named_parameters = Misnamed("get_parameters() has the parameters by name")
+        state_dict = Misnamed("get_parameters() has the parameters by name; save_parameters(path) writes them")
+        load_state_dict = Misnamed("load_parameters(path) reads a file, set_parameters(params) takes Variables by name")
+        forward = Misnamed("net(x) builds the graph, which call() of the class defines; net(x).forward() computes it")
+        modules = Misnamed("walk() has all modules with their paths, submodules those of this one by name")
 
     # -- the tree of modules ---------------------------------------------------------------------------------------
 
@@ -202,7 +183,7 @@ class Module:
     def training(self) -> bool:
         """Whether the network trains; setting it sets it for all submodules too. A submodule answers for its root.
 
-        Modules of layers follow it. Functions do not: F.dropout drops, and one warning says so.
+        Layers of ``nn_core.layers`` follow it. Functions do not: F.dropout drops, and one warning says so.
         """
         if "_training" in self.__dict__:
             return self._training
@@ -215,6 +196,35 @@ class Module:
             object.__setattr__(module, "_training", bool(training))
         if not training:
             self.__dict__["_evaluates"] = True
+
+    def train(self, training: bool = True) -> "Self":
+        """Let the network train, or not; return this module.
+
+        Graphs that were built before stay as they are: build the graph of each mode by a call.
+
+        Args:
+            training: Whether it trains; see ``training``.
+
+        Example:
+            >>> net = nn.Sequential(nn.layers.Affine(3), nn.layers.Dropout(0.1))
+            >>> net.train(False).training, net.train().training
+            (False, True)
+        """
+        self.training = training
+        return self
+
+    def eval(self) -> "Self":
+        """Let the network not train: dropout does nothing, and batches are normalized by moving statistics.
+
+        Returns:
+            This module.
+
+        Example:
+            >>> net = nn.Sequential(nn.layers.Affine(3), nn.layers.Dropout(0.1)).eval()
+            >>> net(nn.Variable((8, 4))).parent.name
+            'Affine'
+        """
+        return self.train(False)
 
     def is_root(self) -> bool:
         """Whether no module has this one as an attribute."""
@@ -420,36 +430,13 @@ class Module:
             ShapeError: likewise, when only shapes do not fit.
         """
         source = read_parameters("load_parameters", path, extension)
-        modules = dict(self.walk())
-        own = {place: module._own_parameters(False) for place, module in modules.items()}
+        members = {place: module._as_member() for place, module in self.walk()}
+        return load_members(source, members, self.get_parameters(), strict, raise_if_missing)
 
-        def find(key: str) -> Variable | None:
-            place, name = place_of(key)
-            return own.get(place, {}).get(name)
-
-        def may_create(key: str) -> bool:
-            place, _ = place_of(key)
-            return place in modules and not modules[place]._has_been_used()
-
-        def create(key: str, parameter: Variable) -> None:
-            place, name = place_of(key)
-            with parameter_scope("", scope=modules[place].parameter_scope):
-                set_parameter(name, parameter)
-
-        return load_into(
-            "load_parameters",
-            source,
-            self.get_parameters(),
-            find,
-            create,
-            may_create,
-            strict,
-            refuse_unexpected=raise_if_missing,
-        )
-
-    def _has_been_used(self) -> bool:
-        """Whether the methods of this module have made their parameters."""
-        return bool(self.parameter_scope) or "_called" in self.__dict__
+    def _as_member(self) -> Member:
+        """The parameters of this module alone; one whose methods have made theirs gets no others from files."""
+        has_been_used = bool(self.parameter_scope) or "_called" in self.__dict__
+        return Member(self._own_parameters(False), None if has_been_used else self.parameter_scope)
 
     # -- Python ----------------------------------------------------------------------------------------------------
 
@@ -476,7 +463,7 @@ class Module:
         return copied(self, mode)
 
     def __repr__(self) -> str:
-        return type(self).__name__
+        return shown(self)
 
     def __str__(self) -> str:
         """The modules inside this one as a tree, with the numbers of their parameters."""

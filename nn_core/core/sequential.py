@@ -1,38 +1,67 @@
-"""Sequential: modules one after the other."""
+"""Sequential: modules and functions one after the other."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from nn_core.core.module import Module
+from nn_core.core.tree import name_of
 from nn_core.errors import ArgumentError
 from nn_core.messages.refusal import described, door
 
 
-class Sequential(Module):
-    """A chain of modules; the output of one is the input of the next.
+@dataclass(eq=False, repr=False)
+class Lambda(Module):
+    """A function as a module; parametric functions in it keep their parameters in the module.
 
     Args:
-        args: the modules, named by their class and position, or pairs of a name and a module.
-        kwargs: further modules by name.
+        function: Any function, such as ``F.relu``.
 
     Raises:
-        ArgumentError: when something else than a module is given.
+        ArgumentError: when `function` is not a function, or a class.
 
     Example:
-        >>> class Dense(nn.Module):
-        ...     def __init__(self, n_features):
-        ...         self.n_features = n_features
-        ...     def call(self, x):
-        ...         return F.relu(PF.affine(x, self.n_features))
-        >>> net = nn.Sequential(Dense(16), Dense(3))
+        >>> from nn_core.core.sequential import Lambda
+        >>> last_step = Lambda(lambda y: y[-1])
+        >>> last_step(nn.Variable((5, 8, 4))).shape
+        (8, 4)
+    """
+
+    function: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        _require_function("Lambda: function must be a function", self.function)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function returns."""
+        return self.function(*args, **kwargs)
+
+
+class Sequential(Module):
+    """A chain of modules and functions; the output of one is the input of the next.
+
+    Args:
+        args: Modules and functions, named by their class or function and position, or pairs of a name and one of them.
+        kwargs: Further modules and functions by name.
+
+    Raises:
+        ArgumentError: when something else is given.
+
+    Example:
+        >>> net = nn.Sequential(nn.layers.Affine(16), F.relu, nn.layers.Affine(3))
         >>> net(nn.Variable((8, 4))).shape
         (8, 3)
+        >>> list(net.get_parameters())
+        ['@affine_0/affine/W', '@affine_0/affine/b', '@affine_2/affine/W', '@affine_2/affine/b']
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         for position, given in enumerate(args):
             if isinstance(given, tuple) and len(given) != 2:
-                raise ArgumentError(f"Sequential: args[{position}] must be a module or (name, module), got {described(given)}")
-            name, module = given if isinstance(given, tuple) else (f"{type(given).__name__.lower()}_{position}", given)
+                raise ArgumentError(
+                    f"Sequential: args[{position}] must be a module, a function, or a pair with a name, got {described(given)}"
+                )
+            name, module = given if isinstance(given, tuple) else (f"{_kind_of(given)}_{position}", given)
             self._add(name, module)
         for name, module in kwargs.items():
             self._add(name, module)
@@ -71,5 +100,20 @@ class Sequential(Module):
 
     def _add(self, name: str, module: Any) -> None:
         if not isinstance(module, Module):
-            raise ArgumentError(f"Sequential: every layer must be a Module, got {type(module).__name__}")
-        setattr(self, name, module)
+            _require_function("Sequential: every layer must be a Module or a function", module)
+        setattr(self, name, module if isinstance(module, Module) else Lambda(module))
+
+
+def _require_function(rule: str, given: Any) -> None:
+    """Refuse what is not a function, and classes, which are mistaken for what they make."""
+    if isinstance(given, type):
+        raise ArgumentError(f"{rule}, got the class {given.__name__}\n  hint: {given.__name__}(...)")
+    if not callable(given):
+        hint = "\n  hint: Sequential(*layers)" if isinstance(given, list) else ""
+        raise ArgumentError(f"{rule}, got {described(given)}{hint}")
+
+
+def _kind_of(layer: Any) -> str:
+    """The class of a module, or the name of a function, in lower case."""
+    name = type(layer).__name__ if isinstance(layer, Module) else name_of(layer)
+    return name.lower() if name.isidentifier() else "function"

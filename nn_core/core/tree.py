@@ -1,10 +1,46 @@
 """A module and the modules inside it as text, each with the number of its parameters."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nn_core.messages.refusal import described
 
 if TYPE_CHECKING:
     from nn_core.core.module import Module
+
+
+def shown(module: "Module") -> str:
+    """Return the class of a module; one that is a dataclass with its fields, as it was called."""
+    kind = type(module).__name__
+    return f"{kind}({', '.join(_fields(module))})" if is_dataclass(module) else kind
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function, or the class of an object that can be called."""
+    if isinstance(function, partial):
+        return name_of(function.func)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _fields(module: Any) -> Iterator[str]:
+    """The fields of a dataclass that have no default, then those that differ from it, with their names."""
+    for field in fields(module):
+        value = getattr(module, field.name, None)
+        if field.default is MISSING and field.default_factory is MISSING:
+            yield _value(value)
+        elif not _is_default(field, value):
+            yield f"{field.name}={_value(value)}"
+
+
+def _is_default(field: "Field[Any]", value: Any) -> bool:
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return value is default or (type(value) is type(default) and not hasattr(value, "shape") and bool(value == default))
+
+
+def _value(value: Any) -> str:
+    return name_of(value) if callable(value) and hasattr(value, "__name__") else described(value)
 
 
 def tree(module: "Module") -> str:
@@ -14,15 +50,15 @@ def tree(module: "Module") -> str:
 
 def _lines(module: "Module", name: str, path: str, first: dict[int, str]) -> Iterator[str]:
     """The lines of a module; `first` has the path under which each module was met."""
-    label = f"{name}: {type(module).__name__}" if name else type(module).__name__
+    label = f"{name}: {shown(module)}" if name else shown(module)
     if id(module) in first:
         yield f"{label}, the same as {first[id(module)]}"
         return
     first[id(module)] = path
     yield f"{label}, {_count(module)}"
     for member, inner in module.submodules.items():
-        shown = member.replace("/@", ".")
-        for line in _lines(inner, shown, f"{path}.{shown}" if path else shown, first):
+        label = member.replace("/@", ".")
+        for line in _lines(inner, label, f"{path}.{label}" if path else label, first):
             yield f"  {line}"
 
 

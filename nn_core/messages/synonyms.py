@@ -62,6 +62,24 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "betas": ("beta1",), "inputs": ("inp", "x"), "input": ("inp", "x"), "weightinit": ("w_init",), "dilations": ("dilation",),
 }
 # fmt: on
+#: Modules of ``nn_core.layers``, likewise.
+_LAYERS: Final[dict[str, str]] = {
+    **dict.fromkeys(("dense", "fc", "fullyconnected", "innerproduct"), "Affine"),
+    **dict.fromkeys(("convolution", "convolve"), "Conv"),
+    **dict.fromkeys(("deconvolution", "convtranspose", "transposedconv", "upconv"), "Deconv"),
+    **dict.fromkeys(("depthwiseconvolution", "separableconv"), "DepthwiseConv"),
+    **dict.fromkeys(("batchnormalization", "bn"), "BatchNorm"),
+    **dict.fromkeys(("layernormalization", "ln"), "LayerNorm"),
+    **dict.fromkeys(("groupnormalization", "gn"), "GroupNorm"),
+    **dict.fromkeys(("instancenormalization", "in"), "InstanceNorm"),
+    "maxpooling": "MaxPool",
+    **dict.fromkeys(("avgpool", "averagepooling", "avgpooling", "meanpool"), "AveragePool"),
+    **dict.fromkeys(("globalavgpool", "adaptiveavgpool", "globalaveragepooling"), "GlobalAveragePool"),
+    **dict.fromkeys(("globalmaxpooling", "adaptivemaxpool"), "GlobalMaxPool"),
+    "embedding": "Embed",
+    **dict.fromkeys(("mha", "attention"), "MultiHeadAttention"),
+    "silu": "Swish",
+}
 _ENDS: Final = ("1d", "2d", "3d")
 #: The module to name for functions that were looked for in the package itself.
 _PLACES: Final = {"PF": "nn_core.parametric_functions", "F": "nn_core.functions"}
@@ -81,7 +99,8 @@ def meant(name: str, known: Collection[str]) -> list[str]:
     plain = name.lower().replace("_", "")
     for end in _ENDS:
         plain = plain.removesuffix(end)
-    found = [own for own in (*_SYNONYMS.get(plain, ()), *_same_letters(name, known)) if own in known]
+    candidates = (*_SYNONYMS.get(plain, ()), _LAYERS.get(plain, ""), *_same_letters(plain, known))
+    found = [own for own in candidates if own in known]
     if found or "Variable" not in known:
         return found
     parts = [own.split(".") for own in _SYNONYMS.get(plain, ()) if "." in own]

@@ -367,10 +367,10 @@ def _require_new(trained: Mapping[str, Variable]) -> None:
 def _called(network: Network, x: Variable, test: bool) -> Variable:
     function = network.call if isinstance(network, Module) else network
     settings = {"test": test} if "test" in inspect.signature(function).parameters else {}
-    if not test or not isinstance(network, Module):
+    if not isinstance(network, Module) or (network.training and not test):
         return network(x, **settings)
     modes = [(module, module.__dict__.get("_training")) for _, module in network.walk()]
-    network.training = False
+    network.training = not test
     try:
         made: Variable = network(x, **settings)
         return made

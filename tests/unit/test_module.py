@@ -116,7 +116,7 @@ def test_sequential():
     assert chain(nn.Variable((1, 1, 4, 4))).shape == (1, 3, 4, 4)
     assert list(chain.get_parameters()) == ["@block_0/conv/W", "@block_0/conv/b", "@last/conv/W", "@last/conv/b"]
     assert len(chain) == 2 and chain[1].name == "last"
-    with pytest.raises(ArgumentError, match="every layer must be a Module, got int"):
+    with pytest.raises(ArgumentError, match="every layer must be a Module or a function, got 3"):
         nn.Sequential(3)
 
 
