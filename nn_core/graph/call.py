@@ -7,6 +7,7 @@ optimization was switched.
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from nn_core.arrays.casting import dtype_of
@@ -82,7 +83,8 @@ class ResolvedCall:
         self.given = given
         self.lengths: Mapping[str, Any] = {}
         self.origins: tuple[Origin, ...] = ()
-        self.args = args
+        #: read-only: graphs, kernels and gradient rules share it
+        self.args: Mapping[str, ArgValue] = MappingProxyType(dict(args))
         self.shapes = shapes
         made = made_outputs(spec, infer(spec, args, shapes))
         self.output_entries = tuple([entry for entry, _ in made])

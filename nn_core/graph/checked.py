@@ -8,6 +8,8 @@ tested for that, by the conformance kit with poisoned memory; a kernel of anothe
 - given new memory full of NaN (0, where a dtype has none) in every further call, since it may skip elements in some calls
   only. The memory of a plan is new once: what is left out when a graph is run again shows values that the graph has computed.
 
+Reference kernels of other packages return all of their results, and are compared in the first call alone.
+
 With NN_CORE_CHECK_KERNELS=1 every call of every kernel is checked, whether inputs are changed included. That is slow.
 """
 
@@ -21,6 +23,7 @@ from nn_core.dispatch.blame import TRUSTED
 from nn_core.dispatch.known import table_kernel
 from nn_core.dispatch.registry import REGISTRY
 from nn_core.errors import PluginError
+from nn_core.reference.adapter import ReferenceKernel, require_real
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Step, extra
 
 #: Outputs are filled with this byte before a kernel runs; an element that still has it was not written.
@@ -44,7 +47,10 @@ def guarded_kernel(kernel: Kernel, backend: Backend, *, always: bool) -> Kernel:
     """
     if always:
         return GuardedKernel(kernel, backend, _Checked)
-    if is_trusted(type(table_kernel(kernel)).__module__):
+    implementation = table_kernel(kernel)
+    if isinstance(implementation, ReferenceKernel):
+        return GuardedKernel(kernel, backend, _ComparedOnce) if implementation.is_foreign else kernel
+    if is_trusted(type(implementation).__module__):
         return kernel
     return GuardedKernel(kernel, backend, _Filled)
 
@@ -74,13 +80,11 @@ class GuardedKernel:
     def forward(self, call: Call) -> Runner:
         """The runner of the kernel, guarded."""
         runner = self._kernel.forward(call)
-        # such a kernel makes its outputs itself: there is nothing to poison
-        if call.spec.has("dynamic_shape"):
-            return runner
         names = [entry.name for entry in call.spec.inputs]
         updated = {names.index(name) for name in call.spec.updates}
         n_inputs = len(call.inputs)
-        outputs = dict(enumerate(call.outputs, n_inputs))
+        # kernels of dynamic shapes make their outputs themselves: there is nothing to poison
+        outputs = {} if call.spec.has("dynamic_shape") else dict(enumerate(call.outputs, n_inputs))
         return self._guard(runner, call, self._backend, self._owner, outputs, [i for i in range(n_inputs) if i not in updated])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -106,11 +110,14 @@ class _Checked:
         self._written = written
         self._read = read
 
-    def __call__(self, *arrays: Array) -> None:
-        self.run(arrays)
+    def __call__(self, *arrays: Array) -> Any:
+        return self.run(arrays)
 
-    def run(self, arrays: Sequence[Array], by_chance: int = 0) -> None:
-        """Run; refuse changed inputs, and unwritten outputs but for so many elements that may be the poison by chance."""
+    def run(self, arrays: Sequence[Array], by_chance: int = 0) -> Any:
+        """Run, and return what the kernel returns.
+
+        Refuse changed inputs, and unwritten outputs but for so many elements that may be the poison by chance.
+        """
         places = self._places_written(arrays)
         written = [arrays[i] for i in places]
         others = [array for i, array in enumerate(arrays) if i not in places]
@@ -118,9 +125,16 @@ class _Checked:
         # copies, since the arrays themselves are what a wrong kernel changes
         before = [np.array(self._backend.to_numpy(array)) for _, array in read]
         poisoned = [array for array in written if _poison(array, others)]
-        self._runner(*arrays)
+        results = self._runner(*arrays)
         self._require_unchanged(read, before)
         self._require_written(poisoned, by_chance)
+        return self.real(results)
+
+    def real(self, results: Any) -> Any:
+        """The results that a kernel of dynamic shapes returns, which must be real numbers; None from other kernels."""
+        for result in results or ():
+            require_real(f"{self._name}: a kernel", result)
+        return results
 
     def shown(self, arrays: Sequence[Array]) -> list[Array]:
         """The arrays, those that the kernel only reads as read-only views where they are NumPy's."""
@@ -162,10 +176,38 @@ class _Reading:
 
     def __call__(self, *arrays: Array) -> Any:
         try:
-            return self.inner(*arrays)
+            return self._checked.real(self.inner(*arrays))
         except ValueError as error:
             self._checked.refuse_write(error)
             raise
+
+
+class _ComparedOnce:
+    """A runner of a reference kernel, which writes no input that is read-only; those of its first call are compared.
+
+    Attributes:
+        inner: The runner of the kernel, which steps of plans call.
+        owner: The plugin of the kernel, where that is not the plugin of the function.
+    """
+
+    def __init__(
+        self, runner: Runner, call: Call, backend: Backend, owner: str, written: _Written, read: Sequence[int]
+    ) -> None:
+        self.inner = runner
+        self._checked = _Checked(runner, call, backend, owner, {}, read)
+        self.owner = owner
+        self._is_checked = False
+
+    def __call__(self, *arrays: Array) -> Any:
+        if not self._is_checked:
+            results = self._checked.run(arrays)
+            self._is_checked = True
+            return results
+        return self.inner(*arrays)
+
+    def bind(self, *arrays: Array) -> Step:
+        """A step on memory that a plan keeps."""
+        return functools.partial(self.inner, *arrays)
 
 
 class _Filled:
@@ -193,9 +235,9 @@ class _Filled:
 
     def __call__(self, *arrays: Array) -> Any:
         if not self._is_checked:
-            self._checked.run(arrays, by_chance=1)
+            results = self._checked.run(arrays, by_chance=1)
             self._is_checked = True  # of two threads that are here at once, both check
-            return None
+            return results
         self._fill(arrays)
         return self._reading(*self._checked.shown(arrays))
 
@@ -218,7 +260,7 @@ class _Filled:
 
 def runner_of(runner: T) -> T:
     """The runner of the kernel itself, where `runner` guards it."""
-    return cast("T", runner.inner) if isinstance(runner, (_Filled, _Reading)) else runner
+    return cast("T", runner.inner) if isinstance(runner, (_Filled, _Reading, _ComparedOnce)) else runner
 
 
 def read_only(array: Array) -> Array:

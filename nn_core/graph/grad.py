@@ -12,11 +12,13 @@ from nn_core.context import context_scope
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.graph.apply import GraphFunctions
+from nn_core.graph.checked import is_trusted
 from nn_core.graph.derive import Derivation, kept
 from nn_core.graph.lengths import PLAIN_SHAPES, renewed
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.graph.precision import graph_of_rule
 from nn_core.graph.python_function import settings_of
+from nn_core.graph.rule import require_gradients
 from nn_core.messages.refusal import door
 from nn_core.rules.registry import GRADIENTS, GradientCall
 from nn_core.variable import Variable
@@ -259,6 +261,7 @@ def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any
     outputs: list[Any] = [node.value(index) for index in range(len(node.storages))]
     # what a program has registered goes before the rule of the function
     user = USER_BACKWARD.get(name)
+    is_foreign = False
     if user is not None:
         results = _call_user(user, node, grads, outputs)
     else:
@@ -268,9 +271,16 @@ def _call_rule(node: Node, grads: list[Variable], wants: list[bool]) -> list[Any
                 f"grad: {name} must have a gradient rule, got none\n"
                 f"  hint: nn_core.backward_functions.register({name!r}, func)"
             )
-        results = graph_of_rule(_F, rule, node.spec, GradientCall(node.spec, node.inputs, outputs, grads, node.args, wants))
+        call = GradientCall(node.spec, node.inputs, outputs, grads, node.args, wants)
+        results = graph_of_rule(_F, rule, node.spec, call)
+        is_foreign = not is_trusted(getattr(rule, "__module__", None))
     if not isinstance(results, (tuple, list)):
         results = (results,)
+    n_inputs = len(node.inputs)
+    if len(results) != n_inputs:
+        raise GraphError(f"{node.spec.api}: a gradient rule must return {n_inputs} gradients, got {len(results)}")
+    if is_foreign:
+        require_gradients(node.spec.api, results, node.inputs, [*outputs, *grads])
     return [_as_variable(result, value) for result, value in zip(results, node.inputs, strict=True)]
 
 

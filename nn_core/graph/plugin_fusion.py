@@ -4,15 +4,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from nn_core.arrays.synced import SyncedArray
-from nn_core.dispatch.blame import PluginCall
+from nn_core.dispatch.blame import PluginCall, reason_of
 from nn_core.dispatch.known import KnownOperators
 from nn_core.dispatch.plugins import PLUGINS
-from nn_core.errors import NNCoreError, PluginError
+from nn_core.dispatch.registry import spec_of
+from nn_core.errors import NNCoreError
 from nn_core.graph.compile import kernel_of
 from nn_core.graph.fused_chain import CHAINS, FusedChain
 from nn_core.graph.node import Node
 from nn_core.logger import logger
+from nn_core.messages.refusal import described
 from nn_core.rules.arguments import resolve_args
+from nn_core.spec.model import FunctionSpec
 
 
 class Fusion(Protocol):
@@ -115,16 +118,30 @@ def _sound(label: str, make: Callable[[], Fusion]) -> Fusion | None:
     """The fusion, or None where it is none: every program would fail by it, those too that do not use its plugin."""
     try:
         fusion = make()
-        n_functions, _ = len(fusion.chain), fusion.settings
-        reason = "" if n_functions > 1 else f"a chain of {n_functions}"
+        reason, _ = _fault(fusion), fusion.settings
     except Exception as error:  # a plugin may raise anything
-        reason = f"{type(error).__name__}: {error}"
+        reason = reason_of(error)
     if not reason:
         return fusion
+    _leave_out(label, reason)
+    return None
+
+
+def _fault(fusion: Fusion) -> str:
+    """The reason why `fusion` cannot be used; empty where there is none."""
+    if not isinstance(fusion.chain, (tuple, list)) or not all(isinstance(name, str) for name in fusion.chain):
+        return f"a chain must be a tuple of names of functions, got {described(fusion.chain)}"
+    if len(fusion.chain) < 2:
+        return f"a fusion must have a chain of two functions or more, got {len(fusion.chain)}"
+    if not isinstance(fusion.function, str) or PLUGINS.function_named(fusion.function) is None:
+        return f"function must be an operator that is installed, got {described(fusion.function)}"
+    return ""
+
+
+def _leave_out(label: str, reason: str) -> None:
     if label not in _TOLD:
         _TOLD.add(label)
-        logger.warning("%s: a fusion must have a chain of two functions or more, got %s; it is left out", label, reason)
-    return None
+        logger.warning("%s is left out: %s", label, reason)
 
 
 def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list[Node]:
@@ -145,15 +162,20 @@ def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list
 
 def _fused(plugin: str, label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
     """The operator to run instead of `chain`; None where the plugin or the rules of the operator do not want it."""
-    with PluginCall(plugin, f"settings() of {label}"):
-        settings = fusion.settings(*(node.args for node in chain))
-        if settings is None:
-            return None
-        settings = dict(settings)
-    spec = PLUGINS.function_named(fusion.function)
-    if spec is None:
-        raise PluginError(f"{label}: function must be an operator that is installed, got {fusion.function!r}")
+    try:
+        with PluginCall(plugin, f"settings() of {label}"):
+            settings = fusion.settings(*(dict(node.args) for node in chain))
+            settings = None if settings is None else dict(settings)
+    except Exception as error:
+        _leave_out(label, reason_of(error))
+        return None
+    return None if settings is None else _stand_in(label, spec_of(fusion.function), settings, chain)
+
+
+def _stand_in(label: str, spec: FunctionSpec, settings: Mapping[str, Any], chain: Sequence[Node]) -> Node | None:
     inputs = [*chain[0].inputs, *(value for node in chain[1:] for value in node.inputs[1:])]
+    if not spec.variadic and not sum(not entry.optional for entry in spec.inputs) <= len(inputs) <= len(spec.inputs):
+        return None
     shapes = [None if value is None else value.storage.data.shape for value in inputs]
     try:
         node = Node.standing_for(chain[-1], spec, resolve_args(spec, settings, shapes), inputs)

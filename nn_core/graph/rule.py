@@ -1,19 +1,21 @@
 """Gradient rules on raw arrays: what serves ``backward()`` where a backend has no fused kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.synced import HOST
+from nn_core.arrays.ndarray import NdArray
 from nn_core.dispatch.registry import gradient_of
 from nn_core.errors import GraphError, PluginError
 from nn_core.graph.array_functions import ArrayFunctions
 from nn_core.graph.call import PreparedKernel
 from nn_core.graph.checked import is_trusted, is_write, read_only
 from nn_core.graph.failure import add_note
+from nn_core.graph.node import Node, Storage, Value
 from nn_core.graph.precision import NARROW, wide_context, widens
 from nn_core.graph.run import fetch_raw
+from nn_core.reference.adapter import require_real
 from nn_core.rules.registry import GradientCall, GradientRule
 from nn_core.settings import settings
 from nn_core.typing import Array, Shape
@@ -73,8 +75,8 @@ class RuleRunner:
         self._shapes = [*inputs, *outputs]
         self._spec_args = (spec, kernel.args)
         self._is_foreign = not is_trusted(getattr(rule, "__module__", None))
-        #: whether the next call compares what the rule reads before and after: where arrays cannot be read-only
-        self._compares = (self._is_foreign and kernel.space is not HOST) or settings().check_kernels
+        #: whether the next call compares what the rule reads before and after
+        self._compares = self._is_foreign or settings().check_kernels
         self._to_numpy = kernel.backend.to_numpy
         self._wanted = tuple(wanted)
 
@@ -149,10 +151,50 @@ def _require_array(api: str, result: Any, target: Array) -> None:
     if result is None:
         return
     what = type(result).__name__
-    if hasattr(result, "storage") or (not hasattr(result, "shape") and target.shape != ()):
+    if isinstance(result, (Value, NdArray)) or (not hasattr(result, "shape") and target.shape != ()):
         raise PluginError(f"{api}: a gradient rule must return arrays of the shapes of the inputs, or None, got {what}")
-    if getattr(getattr(result, "dtype", None), "kind", "") == "c":
-        raise PluginError(f"{api}: a gradient rule must return real numbers, got {result.dtype}")
+    require_real(f"{api}: a gradient rule", result)
+
+
+def require_gradients(api: str, results: Sequence[Any], inputs: Sequence[Value | None], given: Sequence[Value | None]) -> None:
+    """Refuse what is no gradient in a graph, of a rule of a plugin.
+
+    Args:
+        api: The differentiated function.
+        results: What the rule has returned, one for each input.
+        inputs: The inputs of the function.
+        given: What else the rule was given: outputs and their gradients.
+
+    Raises:
+        PluginError: for an array, or a number for an array, and for a Variable that follows from other leaves alone.
+    """
+    storages = {value.storage for value in [*inputs, *given] if value is not None}
+    for result, place in zip(results, inputs, strict=True):
+        if result is None or (isinstance(result, (int, float)) and place is not None and place.shape == ()):
+            continue
+        if not isinstance(result, Value):
+            got = type(result).__name__
+            raise PluginError(f"{api}: a gradient rule must return Variables of the shapes of the inputs, or None, got {got}")
+        if not _follows(result, storages):
+            raise PluginError(
+                f"{api}: a gradient rule must return functions of what it is given, got a Variable of shape {result.shape} "
+                "that has nothing to do with it"
+            )
+
+
+def _follows(result: Value, storages: Collection[Storage]) -> bool:
+    """Whether a value is computed from one of these storages, or from nothing, as a constant is."""
+    left, seen, is_constant = [result], set[Node](), True
+    while left:
+        value = left.pop()
+        if value.storage in storages:
+            return True
+        node = value.producer
+        is_constant = is_constant and node is not None
+        if node is not None and node not in seen:
+            seen.add(node)
+            left += [source for source in node.inputs if source is not None]
+    return is_constant
 
 
 class _ShapeOnly:

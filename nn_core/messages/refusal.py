@@ -77,7 +77,12 @@ def fitted(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def speak_for(function: Callable[..., Any], error: BaseException) -> None:
-    """Let an error of a function that `function` is made of name `function`, which is what the caller knows."""
+    """Let an error of a function that `function` is made of name `function`, which is what the caller knows.
+
+    An error with a note of where it comes from, such as a gradient rule of a plugin, is left alone.
+    """
+    if getattr(error, "__notes__", ()):
+        return
     text = str(error.args[0]) if error.args else ""
     inner, _, rest = text.partition(": ")
     title = _title(function)

@@ -11,6 +11,8 @@ from nn_core.reference import registry
 from nn_core.typing import Array, Call, Kernel, Namespace, Refusal, Runner
 
 _BFLOAT16 = "bfloat16"
+#: Kinds of NumPy's dtypes that hold no real numbers: complex ones, objects, texts, dates and times.
+_UNREAL = frozenset("cOSUMm")
 
 
 class ReferenceKernel:
@@ -23,11 +25,13 @@ class ReferenceKernel:
         namespace: The array namespace that it runs over.
     """
 
-    __slots__ = ("_function", "_namespace")
+    __slots__ = ("_function", "_namespace", "is_foreign")
 
     def __init__(self, function: registry.ReferenceKernel, namespace: Namespace) -> None:
         self._function = function
         self._namespace = namespace
+        #: whether it is a function of a plugin; those of the core are tested for what is checked of these
+        self.is_foreign = (getattr(function, "__module__", None) or "").partition(".")[0] != "nn_core"
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that the array library lacks, and bfloat16 where nothing knows it; take everything else."""
@@ -48,9 +52,8 @@ class ReferenceKernel:
         widened = [position for position, desc in enumerate(call.inputs) if desc and desc.dtype in ("float16", _BFLOAT16)]
         seeded = call.spec.has("seeded")
         dynamic = call.spec.has("dynamic_shape")
-        name = call.spec.api
-        # functions of the core are tested for it, and those of others would change what further functions read
-        is_foreign = (getattr(function, "__module__", None) or "").partition(".")[0] != "nn_core"
+        name, is_foreign = call.spec.api, self.is_foreign
+        n_results = n_outputs + (0 if dynamic else len(updated))
 
         def run(*arrays: Array) -> object:
             inputs = [_read_only(array) for array in arrays[:n_inputs]] if is_foreign else list(arrays[:n_inputs])
@@ -59,7 +62,7 @@ class ReferenceKernel:
             settings = {**args, "key": xp.asarray(arrays[-1])} if seeded else args
             with np.errstate(all="ignore"):  # nan and inf are values like any other
                 results = _computed(name, function, xp, inputs, settings) if is_foreign else function(xp, *inputs, **settings)
-                results = _checked(name, results, n_outputs)
+                results = _checked(name, results, n_results)
                 if dynamic:
                     pairs = zip(results, call.outputs, strict=True)
                     return tuple(xp.asarray(result, dtype=_dtype(xp, desc.dtype)) for result, desc in pairs)
@@ -88,7 +91,7 @@ def _read_only(array: Array) -> Array:
 def _computed(
     name: str, function: registry.ReferenceKernel, xp: Namespace, inputs: list[Array], settings: Mapping[str, Any]
 ) -> Any:
-    """The results of a function of a plugin, which must be real and leave its inputs alone."""
+    """The results of a function of a plugin, which must be real arrays and leave its inputs alone."""
     try:
         results = function(xp, *inputs, **settings)
     except ValueError as error:
@@ -96,15 +99,36 @@ def _computed(
             raise PluginError(f"{name}: a reference kernel must not change its inputs, got: {error}") from error
         raise
     for result in results if isinstance(results, tuple) else (results,):
-        if getattr(getattr(result, "dtype", None), "kind", "") == "c":
-            raise PluginError(f"{name}: a reference kernel must return real numbers, got {result.dtype}")
+        require_real(f"{name}: a reference kernel", result)
+        if _is_own_class(result) and type(result) is not type(xp.asarray(0.0)):
+            raise PluginError(f"{name}: a reference kernel must return arrays, got {type(result).__name__}")
     return results
 
 
-def _checked(name: str, results: Any, n_outputs: int) -> tuple[Any, ...]:
+def require_real(subject: str, result: Any) -> None:
+    """Refuse an array of a plugin whose elements are no real numbers.
+
+    Args:
+        subject: What has returned it, as in "acme_swish: a reference kernel".
+        result: An array of any library, or a number.
+
+    Raises:
+        PluginError: for complex numbers, texts, dates and objects.
+    """
+    dtype = getattr(result, "dtype", type(result).__name__)
+    if getattr(dtype, "kind", "") in _UNREAL or "complex" in str(dtype):
+        raise PluginError(f"{subject} must return real numbers, got {dtype}")
+
+
+def _is_own_class(result: Any) -> bool:
+    """Whether a result is of a class of nn_core: NumPy copies a Variable like an array."""
+    return type(result).__module__.partition(".")[0] == "nn_core"
+
+
+def _checked(name: str, results: Any, n_results: int) -> tuple[Any, ...]:
     found: tuple[Any, ...] = results if isinstance(results, tuple) else (results,)
-    if len(found) < n_outputs:
-        raise ShapeError(f"{name}: the reference kernel must return {n_outputs} results, got {len(found)}")
+    if len(found) != n_results:
+        raise ShapeError(f"{name}: the reference kernel must return {n_results} results, got {len(found)}")
     return found
 
 

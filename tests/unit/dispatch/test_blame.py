@@ -232,7 +232,7 @@ def referenced():
 PLACES = {
     "refuse": forward, "layout": forward, "strided": forward, "forward": forward, "runner": forward, "empty": forward,
     "bind": lambda: forward(3), "step": lambda: forward(3), "from_numpy": forward, "use_device": forward, "shape": forward,
-    "namespace": forward, "backward": backward, "gradient": differentiated, "reference": referenced, "settings": fused,
+    "namespace": forward, "backward": backward, "gradient": differentiated, "reference": referenced,
     "view": lambda: view(F.relu(x()), "View"), "overlay": overlaid,
     "read": lambda: read_entries(io.BytesIO(b""), ".acme"),
     "write": lambda: write_entries(io.BytesIO(), {}, ".acme"),
@@ -256,6 +256,18 @@ def test_whatever_a_plugin_raises_names_it(fault, place):
     fault(place, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         run()
+
+
+@pytest.mark.parametrize("error", [KeyError("acme's fault"), SystemExit(3), Ends("over")], ids=["Exception", "exit", "ends"])
+def test_a_fusion_whose_settings_raise_stops_no_program(fault, caplog, monkeypatch, error):
+    monkeypatch.setattr("nn_core.graph.plugin_fusion._TOLD", set())
+    fault("settings", error)
+    fused()
+    (message,) = [text for text in caplog.messages if "left out" in text]
+    assert message.startswith("graph pass 'acme_fusion' of plugin 'acme' is left out: ") and str(error.args[0]) in message
+    fault("settings", KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        fused()
 
 
 def test_calls_at_once_are_guarded_as_well(fault):

@@ -88,12 +88,27 @@ def broken():
     raise RuntimeError("no fusion today")
 
 
+def raising(*args):
+    raise ZeroDivisionError("today")
+
+
+def renaming(relu, absolute):
+    relu["inplace"] = absolute["other"] = True
+    return {}
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        (lambda: Fusion(("ReLU",), "Sin"), "got a chain of 1;"),
-        (object, "got AttributeError: 'object' object has no attribute 'chain';"),
-        (broken, "got RuntimeError: no fusion today;"),
+        (lambda: Fusion(("ReLU",), "Sin"), "a fusion must have a chain of two functions or more, got 1"),
+        (lambda: Fusion("ReLU", "Sin"), "a chain must be a tuple of names of functions, got 'ReLU'"),
+        (lambda: Fusion((1, 2), "Sin"), r"a chain must be a tuple of names of functions, got (1, 2)"),
+        (lambda: Fusion(("ReLU", "Abs"), None), "function must be an operator that is installed, got None"),
+        (lambda: Fusion(("ReLU", "Abs"), "Sine"), "function must be an operator that is installed, got 'Sine'"),
+        (lambda: Fusion(("ReLU", "Abs"), "Sin", raising), "ZeroDivisionError: today"),
+        (lambda: Fusion(("ReLU", "Abs"), "Sin", lambda *args: 3), "TypeError: 'int' object is not iterable"),
+        (object, "AttributeError: 'object' object has no attribute 'chain'"),
+        (broken, "RuntimeError: no fusion today"),
     ],
 )
 def test_what_is_no_fusion_is_left_out_and_told_once(fusing, caplog, target, reason):
@@ -102,5 +117,22 @@ def test_what_is_no_fusion_is_left_out_and_told_once(fusing, caplog, target, rea
         y = chain_of([1.0, -2.0])
         y.forward(clear_buffer=True)
         assert y.d.tolist() == [1, 0]
-    (message,) = [text for text in caplog.messages if "fusion" in text]
-    assert "'wrong' of plugin 'fusing'" in message and reason in message
+    (message,) = [text for text in caplog.messages if "'wrong'" in text]
+    assert message == f"graph pass 'wrong' of plugin 'fusing' is left out: {reason}"
+
+
+@pytest.mark.parametrize("function", ["Rand", "Unique", "Where"])
+def test_an_operator_that_cannot_stand_for_the_chain_is_not_run(fusing, function):
+    fusing(lambda: Fusion(("ReLU", "Abs"), function))
+    y = chain_of([1.0, -2.0])
+    y.forward(clear_buffer=True)
+    assert y.d.tolist() == [1, 0]
+
+
+def test_a_fusion_cannot_change_the_settings_of_functions(fusing):
+    fusing(lambda: Fusion(("ReLU", "Abs"), "ReLU", renaming))
+    y = chain_of([1.0, -2.0])
+    relu = y.parent.inputs[0].parent
+    y.forward(clear_buffer=True)
+    assert y.d.tolist() == [1, 0]
+    assert relu.args == {"inplace": False} and y.parent.args == {}
