@@ -29,7 +29,7 @@ from nn_core.errors import NNCoreError
 from nn_core.ext_utils import list_extensions
 from nn_core.graph.apply import operator_of
 from nn_core.settings import OPTIMIZATIONS, without
-from nn_core.spec.model import FunctionSpec
+from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.testing.cases import DTYPES, context_of, functions_of
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 from nn_core.variable import forward_all
@@ -388,7 +388,7 @@ def _is_floating(spec: FunctionSpec, sample: Sample) -> bool:
 def _positions(spec: FunctionSpec, sample: Sample) -> list[int]:
     inputs = numbers_of(spec, sample)
     found = [n for n, array in enumerate(inputs) if array is not None and array.dtype.kind == "f" and array.size]
-    n_outputs = sum(output.dtype != "index" for output in spec.outputs)
+    n_outputs = sum(output.dtype not in WHOLE_DTYPES for output in spec.outputs)
     return found + ([len(inputs) + n for n in range(n_outputs)] if spec.differentiable and sample.gradient else [])
 
 

@@ -12,7 +12,7 @@ from nn_core.dispatch.plugins import PLUGINS, REFERENCE, Plugins
 from nn_core.dispatch.report import record
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, KernelNotFoundError, NNCoreError, PluginError
 from nn_core.runtime.installed import OWN_PACKAGES
-from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.spec.model import WHOLE_DTYPES, ArgValue, FunctionSpec
 from nn_core.typing import Backend, Call, Kernel, Refusal, extra
 
 _TYPE_NAMES = {dtype: name for name, dtype in TYPE_CONFIGS.items()}
@@ -126,7 +126,7 @@ class Dtypes(NamedTuple):
 
     def by_kind(self) -> dict[str, str]:
         """The dtype of each kind but "same"."""
-        return {"float": self.floating, "parameter": self.parameter, "statistic": self.statistic, "index": "int64"}
+        return {"float": self.floating, "parameter": self.parameter, "statistic": self.statistic, **WHOLE_DTYPES}
 
 
 def dtypes_of(backend: Backend | None, dtype: str) -> Dtypes:

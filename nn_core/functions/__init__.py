@@ -223,10 +223,13 @@ from nn_core.functions.quantization import binary_sigmoid as binary_sigmoid
 from nn_core.functions.quantization import binary_tanh as binary_tanh
 from nn_core.functions.quantization import binary_weight_affine as binary_weight_affine
 from nn_core.functions.quantization import binary_weight_convolution as binary_weight_convolution
+from nn_core.functions.quantization import conv_integer as conv_integer
 from nn_core.functions.quantization import dequantize_linear as dequantize_linear
 from nn_core.functions.quantization import inq_affine as inq_affine
 from nn_core.functions.quantization import inq_convolution as inq_convolution
+from nn_core.functions.quantization import matmul_integer as matmul_integer
 from nn_core.functions.quantization import prune as prune
+from nn_core.functions.quantization import quantize_integer as quantize_integer
 from nn_core.functions.random import dropout as dropout
 from nn_core.functions.random import dropout_mask as dropout_mask
 from nn_core.functions.random import image_augmentation as image_augmentation
@@ -337,6 +340,7 @@ __all__ = [
     "concatenate",
     "confusion_matrix",
     "constant",
+    "conv_integer",
     "convolution",
     "cos",
     "cosh",
@@ -419,6 +423,7 @@ __all__ = [
     "logsumexp",
     "lstm",
     "matmul",
+    "matmul_integer",
     "matrix_diag",
     "matrix_diag_part",
     "max",
@@ -462,6 +467,7 @@ __all__ = [
     "prelu",
     "prod",
     "prune",
+    "quantize_integer",
     "quantize_linear",
     "r_div_scalar",
     "r_pow_scalar",

@@ -14,13 +14,16 @@ from nn_core.spec.builtin.quantization import (
     BINARY_TANH,
     BINARY_WEIGHT_AFFINE,
     BINARY_WEIGHT_CONVOLUTION,
+    CONV_INTEGER,
     DEQUANTIZE_LINEAR,
     FIXED_POINT_QUANTIZE,
     INQ_AFFINE,
     INQ_CONVOLUTION,
+    MATMUL_INTEGER,
     MIN_MAX_QUANTIZE,
     POW2_QUANTIZE,
     PRUNE,
+    QUANTIZE_INTEGER,
     QUANTIZE_LINEAR,
     SPECS,
 )
@@ -732,6 +735,142 @@ def dequantize_linear(x=None, scale=None, zero_point=None, n_outputs=-1, outputs
     if surplus or unknown:
         refuse(DEQUANTIZE_LINEAR, surplus, unknown)
     return apply(DEQUANTIZE_LINEAR, (x, scale, zero_point), {}, outputs)
+
+
+def quantize_integer(x=None, scale=None, zero_point=None, n_outputs=-1, outputs=None, *surplus, **unknown):
+    """Quantize to integers of the dtype of the zero point.
+
+    y = saturate(round(x / scale) + zero_point)
+
+    Args:
+        x: Input. Shape (D_1, ..., D_n).
+        scale: Distance of two levels, positive; each E is D or 1. Shape (E_1, ..., E_n).
+        zero_point: Level of the value 0, of dtype int8, uint8, int16 or uint16; each E is D or 1. Shape (E_1, ...,
+            E_n).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels, integers of the dtype of the zero point. Shape (D_1, ..., D_n).
+
+    Notes:
+        Halves are rounded to the even neighbour. Levels are limited to the range of the dtype; NaN becomes the zero
+        point. Raises DTypeError for a zero point of another dtype. `quantize_linear` stores its levels as
+        floating-point numbers and has a gradient.
+
+    Example:
+        scale, zero_point = nn.NdArray.from_numpy_array([0.5]), nn.NdArray.from_numpy_array(np.array([10], np.uint8))
+        F.quantize_integer(nn.NdArray.from_numpy_array([0, 1, -9]), scale, zero_point)  # [10, 12, 0]
+
+    References:
+        ONNX Operators, QuantizeLinear.
+
+    Spec: function_spec.yaml, entry QuantizeInteger
+    """
+    if surplus or unknown:
+        refuse(QUANTIZE_INTEGER, surplus, unknown)
+    return apply(QUANTIZE_INTEGER, (x, scale, zero_point), {}, outputs)
+
+
+def matmul_integer(
+    a=None,
+    b=None,
+    a_zero_point=None,
+    b_zero_point=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
+    """Multiply matrices of integers, less their zero points, and add up exactly.
+
+    y = (a - a_zero_point) (b - b_zero_point)
+
+    Args:
+        a: Levels; the leading axes are broadcast against those of b. Shape (..., M, K).
+        b: Levels. Shape (..., K, N).
+        a_zero_point: Levels with as many axes as a, which are broadcast over it; 0 by default. Shape (..., M or 1, 1).
+            Optional.
+        b_zero_point: Levels with as many axes as b, which are broadcast over it; 0 by default. Shape (..., 1, N or 1).
+            Optional.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Sums of products. Shape (..., M, N).
+
+    Notes:
+        All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are exact; those
+        outside of the range of int32 wrap around.
+
+    Example:
+        a, b = (nn.NdArray.from_numpy_array(np.array(values, np.int8)) for values in ([[1, 2]], [[3], [4]]))
+        F.matmul_integer(a, b)  # [[11]]
+
+    References:
+        ONNX Operators, MatMulInteger.
+
+    Spec: function_spec.yaml, entry MatMulInteger
+    """
+    if surplus or unknown:
+        refuse(MATMUL_INTEGER, surplus, unknown)
+    return apply(MATMUL_INTEGER, (a, b, a_zero_point, b_zero_point), {}, outputs)
+
+
+def conv_integer(
+    x=None,
+    weight=None,
+    x_zero_point=None,
+    weight_zero_point=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
+    """Convolve integers, less their zero points, and add up exactly.
+
+    y = convolution(x - x_zero_point, weight - weight_zero_point)
+
+    Args:
+        x: Levels; N stands for the axes before `base_axis`. Shape (N, C, L_1, ..., L_n).
+        weight: Filters of levels. Shape (K, C / group, R_1, ..., R_n).
+        x_zero_point: Level of the value 0 in x, which the border holds too; 0 by default. Shape one element. Optional.
+        weight_zero_point: Level of the value 0 in all filters, or in each; 0 by default. Shape one element, or (K).
+            Optional.
+        base_axis: Axis of the channels; the axes before it are the batch.
+        pad: Width of the border on each spatial axis; 0 by default.
+        stride: Distance between neighbouring places of the kernel on each spatial axis; 1 by default.
+        dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
+        group: Number of groups: C / group input channels feed K / group output channels each.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Sums of products, of the lengths that convolution gives. Shape (N, K, O_1, ..., O_n).
+
+    Notes:
+        All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are exact; those
+        outside of the range of int32 wrap around.
+
+    Example:
+        x, weight = (nn.NdArray.from_numpy_array(np.ones(shape, np.uint8)) for shape in ((1, 1, 3, 3), (1, 1, 2, 2)))
+        F.conv_integer(x, weight).numpy().tolist()  # [[[[4, 4], [4, 4]]]]
+
+    References:
+        ONNX Operators, ConvInteger.
+
+    Spec: function_spec.yaml, entry ConvInteger
+    """
+    if surplus or unknown:
+        refuse(CONV_INTEGER, surplus, unknown)
+    return apply(
+        CONV_INTEGER,
+        (x, weight, x_zero_point, weight_zero_point),
+        {"base_axis": base_axis, "pad": pad, "stride": stride, "dilation": dilation, "group": group},
+        outputs,
+    )
 
 
 show_signatures(globals(), SPECS)

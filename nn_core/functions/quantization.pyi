@@ -137,3 +137,31 @@ def dequantize_linear(
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand: ...
+def quantize_integer(
+    x: Operand,
+    scale: Operand,
+    zero_point: Operand,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def matmul_integer(
+    a: Operand,
+    b: Operand,
+    a_zero_point: Operand | None = None,
+    b_zero_point: Operand | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def conv_integer(
+    x: Operand,
+    weight: Operand,
+    x_zero_point: Operand | None = None,
+    weight_zero_point: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    group: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from nn_core.errors import DTypeError
 from nn_core.reference.convolution import convolution
 from nn_core.reference.linear import affine
 from nn_core.reference.philox import uniform
@@ -282,3 +283,59 @@ def quantize_linear(
 def dequantize_linear(xp: Namespace, x: Array, scale: Array, zero_point: Array) -> Array:
     """Undo quantize_linear."""
     return (widen(xp, x) - widen(xp, zero_point)) * widen(xp, scale)
+
+
+# --- Integers
+
+#: The lowest and the highest number of each dtype that levels have.
+_LEVELS: Final = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1)}
+
+
+@kernel("QuantizeInteger")
+def quantize_integer(xp: Namespace, x: Array, scale: Array, zero_point: Array) -> Array:
+    """Divide by the scale, round halves to even, shift and saturate to the range of the dtype of the zero point."""
+    _check_levels("quantize_integer", zero_point=zero_point)
+    quotient = widen(xp, x) / widen(xp, scale)
+    # limited before the zero point is added, so that float32 holds the sum exactly
+    steps = xp.clip(xp.round(xp.where(xp.isnan(quotient), 0.0, quotient)), -(2.0**17), 2.0**17)
+    return xp.clip(steps.astype(xp.int64) + zero_point.astype(xp.int64), *_LEVELS[str(zero_point.dtype)])
+
+
+@kernel("MatMulInteger")
+def matmul_integer(xp: Namespace, a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None) -> Array:
+    """Multiply in float64, which holds sums of 2**21 products of 16 bits exactly."""
+    _check_levels("matmul_integer", a=a, b=b, a_zero_point=a_zero_point, b_zero_point=b_zero_point)
+    return _wrapped(xp, xp.matmul(_centred(xp, a, a_zero_point), _centred(xp, b, b_zero_point)))
+
+
+@kernel("ConvInteger")
+def conv_integer(
+    xp: Namespace,
+    x: Array,
+    weight: Array,
+    x_zero_point: Array | None,
+    weight_zero_point: Array | None,
+    **geometry: Any,
+) -> Array:
+    """Convolve in float64; the border is zero once the zero point is subtracted."""
+    _check_levels("conv_integer", x=x, weight=weight, x_zero_point=x_zero_point, weight_zero_point=weight_zero_point)
+    images = _centred(xp, x, None if x_zero_point is None else x_zero_point.reshape(-1))
+    of_filters = None if weight_zero_point is None else weight_zero_point.reshape(-1, *(1,) * (weight.ndim - 1))
+    return _wrapped(xp, convolution(xp, images, _centred(xp, weight, of_filters), None, channel_last=False, **geometry))
+
+
+def _check_levels(function: str, **arrays: Array | None) -> None:
+    for name, array in arrays.items():
+        if array is not None and str(array.dtype) not in _LEVELS:
+            raise DTypeError(f"{function}: {name} must hold {', '.join(_LEVELS)}, got {array.dtype}")
+
+
+def _centred(xp: Namespace, x: Array, zero_point: Array | None) -> Array:
+    """Return `x` less its zero point, whole numbers in float64."""
+    y = x.astype(xp.float64)
+    return y if zero_point is None else y - zero_point.astype(xp.float64)
+
+
+def _wrapped(xp: Namespace, sums: Array) -> Array:
+    """Sums as int64 numbers that int32 holds: those out of its range wrap around."""
+    return (sums.astype(xp.int64) + 2**31) % 2**32 - 2**31

@@ -13,7 +13,7 @@ from nn_core.errors import ArgumentError, ShapeError
 from nn_core.rules.broadcasting import unbroadcast
 from nn_core.rules.choosing import chosen
 from nn_core.rules.convolution import convolution, convolution_shape
-from nn_core.rules.linear import affine, affine_shape
+from nn_core.rules.linear import affine, affine_shape, batch_matmul_shape
 from nn_core.rules.registry import GradientCall, gradient, shape_rule
 from nn_core.typing import Shape
 
@@ -238,9 +238,9 @@ def min_max_quantize(x: Shape, qr_min: Shape, qr_max: Shape, ql_min: Shape, ql_m
     return x, qr_min, qr_min
 
 
-def _check_stretches(name: str, shape: Shape, x: Shape) -> None:
+def _check_stretches(name: str, shape: Shape, x: Shape, of: str = "x") -> None:
     if len(shape) != len(x) or any(length not in (1, full) for length, full in zip(shape, x, strict=True)):
-        raise ShapeError(f"{name} must have as many axes as x, each of length 1 or that of x, got {shape} for {x}")
+        raise ShapeError(f"{name} must have as many axes as {of}, each of length 1 or that of {of}, got {shape} for {x}")
 
 
 @gradient("MinMaxQuantize")
@@ -297,3 +297,39 @@ def dequantize_linear_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
     if g.wants("zero_point"):
         dzero_point = unbroadcast(F, -(g.grad * g.scale), g.zero_point.shape)
     return dx, dscale, dzero_point
+
+
+# --- Integers
+
+
+@shape_rule("QuantizeInteger")
+def quantize_integer(x: Shape, scale: Shape, zero_point: Shape) -> tuple[Shape]:
+    """The shape of x."""
+    _check_stretches("scale", scale, x)
+    _check_stretches("zero_point", zero_point, x)
+    return (x,)
+
+
+@shape_rule("MatMulInteger")
+def matmul_integer(a: Shape, b: Shape, a_zero_point: Shape | None, b_zero_point: Shape | None) -> tuple[Shape | None, ...]:
+    """Of batch_matmul; zero points are the same along the axis that is summed over."""
+    for name, zero_point, operand, axis in (("a", a_zero_point, a, -1), ("b", b_zero_point, b, -2)):
+        if zero_point is not None:
+            _check_stretches(f"{name}_zero_point", zero_point, operand, name)
+            if zero_point[axis] != 1:
+                text = f"{name}_zero_point must be one number along the axis that is summed over"
+                raise ShapeError(f"{text}, length 1 on axis {axis}, got shape {zero_point}")
+    return batch_matmul_shape(a, b, transpose_a=False, transpose_b=False)
+
+
+@shape_rule("ConvInteger")
+def conv_integer(
+    x: Shape, weight: Shape, x_zero_point: Shape | None, weight_zero_point: Shape | None, **geometry: Any
+) -> tuple[Shape | None, ...]:
+    """Of convolution."""
+    if x_zero_point is not None and prod(x_zero_point) != 1:
+        raise ShapeError(f"x_zero_point must have one element, got shape {x_zero_point}")
+    if weight_zero_point is not None and prod(weight_zero_point) != 1 and weight_zero_point != weight[:1]:
+        text = f"weight_zero_point must have one element, or one for each of the {weight[0]} filters"
+        raise ShapeError(f"{text}, got shape {weight_zero_point}")
+    return convolution_shape(x, weight, None, channel_last=False, **geometry)

@@ -22,9 +22,11 @@ class Required:
 REQUIRED: Final = Required()
 
 #: dtype kinds of inputs and outputs. "float": the floating dtype of the context; "parameter" and "statistic": the same, or
-#: what the backend keeps parameters, and sums and statistics, in while it computes in a short dtype; "index": int64; "same":
-#: as given.
-DTYPE_KINDS: Final = ("float", "parameter", "statistic", "index", "same")
+#: what the backend keeps parameters, and sums and statistics, in while it computes in a short dtype; "index": int64; "int32":
+#: sums of products of integers; "same": as given.
+DTYPE_KINDS: Final = ("float", "parameter", "statistic", "index", "int32", "same")
+#: The kinds of numbers that are whole, whatever a context computes in, and their dtypes.
+WHOLE_DTYPES: Final[Mapping[str, str]] = {"index": "int64", "int32": "int32"}
 
 #: Types of arguments. "axis" and "axes" are checked against the rank of the first input and made non-negative.
 ARG_TYPES: Final = ("bool", "int", "float", "str", "ints", "floats", "shape", "axis", "axes")

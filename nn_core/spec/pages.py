@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nn_core.spec.generate import exports_by_hand
 from nn_core.spec.load import load
-from nn_core.spec.model import TOPICS, ArgSpec, FunctionSpec, InputSpec, OutputSpec
+from nn_core.spec.model import TOPICS, WHOLE_DTYPES, ArgSpec, FunctionSpec, InputSpec, OutputSpec
 from nn_core.spec.signature import signature
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ of its own or of a plugin; did you mean 'squared_error'?` |
 
 {{composites}}
 """
-_KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating", "index": "int64", "same": "any"}
+_KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating", **WHOLE_DTYPES, "same": "any"}
 
 
 def pages(root: Path) -> dict[Path, str]:

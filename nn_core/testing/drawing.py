@@ -1,4 +1,4 @@
-"""Recipes for the numbers of a sample: each is a function from a random generator to a float64 or int64 array."""
+"""Recipes for the numbers of a sample: each is a function from a random generator to a float64 array, or one of integers."""
 
 import math
 from collections.abc import Callable
@@ -24,6 +24,12 @@ def integers(*shape: int, low: int = 0, high: int) -> Draw:
     return lambda rng: rng.integers(low, high, shape)
 
 
+def levels(*shape: int, dtype: str = "int8") -> Draw:
+    """Integers of a dtype that are uniform in its range."""
+    bounds = np.iinfo(dtype)
+    return lambda rng: rng.integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
+
+
 def mask(*shape: int) -> Draw:
     """Zeros and ones, as floating numbers."""
     return lambda rng: rng.integers(0, 2, shape).astype(np.float64)
@@ -36,9 +42,10 @@ def distinct(*shape: int, gap: float = 0.25) -> Draw:
 
 
 def values(numbers: Any) -> Draw:
-    """The same `numbers` each time."""
+    """The same `numbers` each time: integers of an array as they are, else int64 or float64."""
     array = np.asarray(numbers)
-    fixed = array.astype(np.int64 if array.dtype.kind in "iub" else np.float64)
+    kept = isinstance(numbers, np.ndarray) and array.dtype.kind in "iu"
+    fixed = array if kept else array.astype(np.int64 if array.dtype.kind in "iub" else np.float64)
     return lambda rng: fixed
 
 

@@ -19,7 +19,7 @@ from nn_core.rules.arguments import resolve_args
 from nn_core.rules.broadcasting import broadcast_shapes
 from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientCall
 from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec, InputSpec, OutputSpec
+from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec, InputSpec, OutputSpec
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.numeric import STEP, central_difference
 from nn_core.typing import Shape
@@ -66,7 +66,8 @@ def run(name: str, /, *inputs: Any, float_dtype: str = "float64", key: Any = Non
     given = [np.shape(result) for result in results[: len(wanted)]]
     require(given == wanted, f"{name}: the shape rule says {wanted}, the reference kernel gives {given}")
     entries = made_entries(spec, len(results), expected)
-    return tuple(_cast(result, entry, arrays, dtype) for result, entry in zip(results, entries, strict=True))
+    same = same_dtype(spec, arrays, dtype)
+    return tuple(_cast(result, entry, same, dtype) for result, entry in zip(results, entries, strict=True))
 
 
 def _computed(name: str, arrays: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -93,8 +94,8 @@ def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], d
     arrays: list[Any] = []
     for position, value in enumerate(given):
         entry = spec.inputs[min(position, len(spec.inputs) - 1)]
-        wanted = {"float": floating, "parameter": floating, "statistic": floating, "index": "int64", "same": None}[entry.dtype]
-        arrays.append(None if value is None else np.asarray(value, dtype=wanted))
+        kinds = {"float": floating, "parameter": floating, "statistic": floating, **WHOLE_DTYPES, "same": None}
+        arrays.append(None if value is None else np.asarray(value, dtype=kinds[entry.dtype]))
     return arrays
 
 
@@ -112,10 +113,17 @@ def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | No
     return [*entries, *[None] * (n_results - len(entries))][:n_results]
 
 
-def _cast(result: Any, entry: OutputSpec | None, arrays: Sequence[Any], dtype: str) -> Any:
+def same_dtype(spec: FunctionSpec, arrays: Sequence[Any], otherwise: str) -> Any:
+    """The dtype of outputs that have that of an input: of the first input that is taken as it is."""
+    entries = [spec.inputs[min(position, len(spec.inputs) - 1)] for position in range(len(arrays))]
+    taken = (array.dtype for entry, array in zip(entries, arrays, strict=True) if entry.dtype == "same" and array is not None)
+    return next(taken, otherwise)
+
+
+def _cast(result: Any, entry: OutputSpec | None, same: Any, dtype: str) -> Any:
     if result is None or entry is None:
         return result
-    kinds = {"index": "int64", "same": arrays[0].dtype if arrays else dtype}
+    kinds = {**WHOLE_DTYPES, "same": same}
     return np.asarray(result).astype(kinds.get(entry.dtype, dtype), copy=False)
 
 

@@ -17,7 +17,8 @@ from nn_core.errors import NNCoreError
 from nn_core.graph.node import Node, Storage, Value, forward_order
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.registry import GRADIENTS, GradientCall
-from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, updated
+from nn_core.spec.model import WHOLE_DTYPES
+from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, same_dtype, updated
 from nn_core.variable import Variable
 
 from .noise import FEW, PRECISIONS, Noise, Precision, kinds, least_tolerance, magnitude, tolerance
@@ -118,7 +119,7 @@ def run_kernel(
 ) -> tuple[Any, ...]:
     """All results of the reference kernel of a function, in a dtype; the checks of its call were made by the graph."""
     spec = node.spec
-    types = {"float": dtype, "parameter": dtype, "statistic": dtype, "index": "int64"}
+    types = {"float": dtype, "parameter": dtype, "statistic": dtype, **WHOLE_DTYPES}
     arrays: list[Any] = []
     for n, array in enumerate(inputs):
         same = dtype if array is None or array.dtype.kind == "f" else array.dtype
@@ -131,7 +132,7 @@ def run_kernel(
     with np.errstate(all="ignore"):
         results = KERNELS[spec.name](np, *arrays, **node.args, **extra)
     results = results if isinstance(results, tuple) else (results,)
-    types["same"] = arrays[0].dtype if arrays else dtype
+    types["same"] = same_dtype(spec, arrays, dtype)
     entries = made_entries(spec, len(results), shapes)
     return tuple(
         result if result is None or entry is None else np.asarray(result).astype(types[entry.dtype], copy=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 import nn_core.testing.samples  # noqa: F401  # fills the tables
 from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 
 from .program import Step
@@ -298,7 +298,7 @@ def sample(m: "Maker") -> None:
             continue
         declared = spec.inputs[min(position, len(spec.inputs) - 1)]
         fixed = declared.name in (*spec.updates, "boxes") or spec.name in STRUCTURED
-        fixed = fixed or declared.dtype in ("index", "same")
+        fixed = fixed or declared.dtype in (*WHOLE_DTYPES, "same")
         places.append(f"{{{len(numbers)}}}")
         numbers.append(_sample_input(m, spec, entry, position, array, fixed))
     while places and places[-1] == "None":

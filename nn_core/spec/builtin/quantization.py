@@ -848,6 +848,181 @@ DEQUANTIZE_LINEAR = FunctionSpec(
     ),
 )
 
+QUANTIZE_INTEGER = FunctionSpec(
+    name="QuantizeInteger",
+    api="quantize_integer",
+    topic="quantization",
+    doc="Quantize to integers of the dtype of the zero point.",
+    inputs=(
+        InputSpec(name="x", doc="Input.", shape="(D_1, ..., D_n)"),
+        InputSpec(
+            name="scale",
+            doc="Distance of two levels, positive; each E is D or 1.",
+            shape="(E_1, ..., E_n)",
+        ),
+        InputSpec(
+            name="zero_point",
+            doc="Level of the value 0, of dtype int8, uint8, int16 or uint16; each E is D or 1.",
+            shape="(E_1, ..., E_n)",
+            dtype="same",
+        ),
+    ),
+    outputs=(
+        OutputSpec(
+            name="y",
+            doc="Levels, integers of the dtype of the zero point.",
+            shape="(D_1, ..., D_n)",
+            dtype="same",
+        ),
+    ),
+    backward=BackwardSpec(none_because="integers have no gradient"),
+    tags=("discontinuous",),
+    formula="y = saturate(round(x / scale) + zero_point)",
+    notes=(
+        "Halves are rounded to the even neighbour. Levels are limited to the range of the dtype; NaN "
+        "becomes the zero point. Raises DTypeError for a zero point of another dtype. `quantize_linear` "
+        "stores its levels as floating-point numbers and has a gradient."
+    ),
+    references="ONNX Operators, QuantizeLinear.",
+    example=(
+        "scale, zero_point = nn.NdArray.from_numpy_array([0.5]), "
+        "nn.NdArray.from_numpy_array(np.array([10], np.uint8))\n"
+        "F.quantize_integer(nn.NdArray.from_numpy_array([0, 1, -9]), scale, zero_point)  # [10, 12, 0]"
+    ),
+)
+
+MATMUL_INTEGER = FunctionSpec(
+    name="MatMulInteger",
+    api="matmul_integer",
+    topic="quantization",
+    doc="Multiply matrices of integers, less their zero points, and add up exactly.",
+    inputs=(
+        InputSpec(
+            name="a",
+            doc="Levels; the leading axes are broadcast against those of b.",
+            shape="(..., M, K)",
+            dtype="same",
+        ),
+        InputSpec(name="b", doc="Levels.", shape="(..., K, N)", dtype="same"),
+        InputSpec(
+            name="a_zero_point",
+            doc="Levels with as many axes as a, which are broadcast over it; 0 by default.",
+            shape="(..., M or 1, 1)",
+            dtype="same",
+            optional=True,
+        ),
+        InputSpec(
+            name="b_zero_point",
+            doc="Levels with as many axes as b, which are broadcast over it; 0 by default.",
+            shape="(..., 1, N or 1)",
+            dtype="same",
+            optional=True,
+        ),
+    ),
+    outputs=(OutputSpec(name="y", doc="Sums of products.", shape="(..., M, N)", dtype="int32"),),
+    backward=BackwardSpec(none_because="integers have no gradient"),
+    formula="y = (a - a_zero_point) (b - b_zero_point)",
+    notes=(
+        "All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are "
+        "exact; those outside of the range of int32 wrap around."
+    ),
+    references="ONNX Operators, MatMulInteger.",
+    example=(
+        "a, b = (nn.NdArray.from_numpy_array(np.array(values, np.int8)) for values in ([[1, 2]], [[3], "
+        "[4]]))\nF.matmul_integer(a, b)  # [[11]]"
+    ),
+)
+
+CONV_INTEGER = FunctionSpec(
+    name="ConvInteger",
+    api="conv_integer",
+    topic="quantization",
+    doc="Convolve integers, less their zero points, and add up exactly.",
+    inputs=(
+        InputSpec(
+            name="x",
+            doc="Levels; N stands for the axes before `base_axis`.",
+            shape="(N, C, L_1, ..., L_n)",
+            dtype="same",
+        ),
+        InputSpec(
+            name="weight",
+            doc="Filters of levels.",
+            shape="(K, C / group, R_1, ..., R_n)",
+            dtype="same",
+        ),
+        InputSpec(
+            name="x_zero_point",
+            doc="Level of the value 0 in x, which the border holds too; 0 by default.",
+            shape="one element",
+            dtype="same",
+            optional=True,
+        ),
+        InputSpec(
+            name="weight_zero_point",
+            doc="Level of the value 0 in all filters, or in each; 0 by default.",
+            shape="one element, or (K)",
+            dtype="same",
+            optional=True,
+        ),
+    ),
+    outputs=(
+        OutputSpec(
+            name="y",
+            doc="Sums of products, of the lengths that convolution gives.",
+            shape="(N, K, O_1, ..., O_n)",
+            dtype="int32",
+        ),
+    ),
+    args=(
+        ArgSpec(
+            name="base_axis",
+            type="axis",
+            doc="Axis of the channels; the axes before it are the batch.",
+            default=1,
+        ),
+        ArgSpec(
+            name="pad",
+            type="ints",
+            doc="Width of the border on each spatial axis; 0 by default.",
+            default_rule="spatial_zeros",
+            minimum=0,
+        ),
+        ArgSpec(
+            name="stride",
+            type="ints",
+            doc="Distance between neighbouring places of the kernel on each spatial axis; 1 by default.",
+            default_rule="spatial_ones",
+            minimum=1,
+        ),
+        ArgSpec(
+            name="dilation",
+            type="ints",
+            doc="Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.",
+            default_rule="spatial_ones",
+            minimum=1,
+        ),
+        ArgSpec(
+            name="group",
+            type="int",
+            doc="Number of groups: C / group input channels feed K / group output channels each.",
+            default=1,
+            minimum=1,
+        ),
+    ),
+    backward=BackwardSpec(none_because="integers have no gradient"),
+    formula="y = convolution(x - x_zero_point, weight - weight_zero_point)",
+    notes=(
+        "All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are "
+        "exact; those outside of the range of int32 wrap around."
+    ),
+    references="ONNX Operators, ConvInteger.",
+    example=(
+        "x, weight = (nn.NdArray.from_numpy_array(np.ones(shape, np.uint8)) for shape in ((1, 1, 3, 3), "
+        "(1, 1, 2, 2)))\nF.conv_integer(x, weight).numpy().tolist()  # [[[[4, 4], [4, 4]]]]"
+    ),
+)
+
 SPECS: tuple[FunctionSpec, ...] = (
     BINARY_SIGMOID,
     BINARY_TANH,
@@ -863,4 +1038,7 @@ SPECS: tuple[FunctionSpec, ...] = (
     PRUNE,
     QUANTIZE_LINEAR,
     DEQUANTIZE_LINEAR,
+    QUANTIZE_INTEGER,
+    MATMUL_INTEGER,
+    CONV_INTEGER,
 )

@@ -86,9 +86,10 @@ def _check_strided(case: Case) -> None:
 
 def _window(array: Numbers, dtype: str) -> NdArray:
     """The array as a window in a larger one, which holds NaN or a very large number around it."""
-    around = np.full([n + 2 for n in array.shape], np.nan if array.dtype.kind == "f" else 2**40)
-    if array.dtype.kind != "f":
-        around = around.astype(np.int64)
+    if array.dtype.kind == "f":
+        around = np.full([n + 2 for n in array.shape], np.nan)
+    else:
+        around = np.full([n + 2 for n in array.shape], min(2**40, np.iinfo(array.dtype).max), array.dtype)
     around[(slice(1, -1),) * array.ndim] = array
     large = NdArray(around.shape)
     large.data = around

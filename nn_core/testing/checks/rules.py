@@ -14,7 +14,7 @@ from nn_core.graph.apply import operator_of
 from nn_core.graph.grad import grad
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.arguments import resolve_args
-from nn_core.spec.model import FunctionSpec
+from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import RuleCase, has_kernel
 from nn_core.testing.numeric import KinkError, central_difference, some_places
@@ -259,7 +259,7 @@ def _with_gradients(variables: Sequence[Variable | None]) -> list[Variable]:
 
 def _floating_outputs(spec: FunctionSpec, n_outputs: int) -> list[int]:
     kinds = [spec.outputs[min(n, len(spec.outputs) - 1)].dtype for n in range(n_outputs)]
-    return [n for n, kind in enumerate(kinds) if kind != "index"]
+    return [n for n, kind in enumerate(kinds) if kind not in WHOLE_DTYPES]
 
 
 def _drawn(spec: FunctionSpec, result: Variable) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Samples of quantizers and of layers with quantized weights."""
 
-from nn_core.errors import ArgumentError, ShapeError
-from nn_core.testing.drawing import integers, normal, uniform, values
+from nn_core.errors import ArgumentError, DTypeError, ShapeError
+from nn_core.testing.drawing import integers, levels, normal, uniform, values
 from nn_core.testing.samples.registry import Settings, convention, error, sample
 
 convention(
@@ -176,3 +176,38 @@ error(
     _FILTERS,
     integers(4, 3, 2, 1, high=2),
 )
+
+# --- Integers
+
+for _dtype in ("int8", "uint8", "int16", "uint16"):
+    sample("QuantizeInteger", _dtype, _X, values([[0.25]]), levels(1, 1, dtype=_dtype))
+sample("QuantizeInteger", "columns", _X, uniform(1, 5, low=0.1, high=0.5), levels(1, 5, dtype="uint8"))
+sample("QuantizeInteger", "halves", values([0.5, 1.5, 2.5, -0.5, -1.5, -2.5]), values([1.0]), levels(1))
+sample("QuantizeInteger", "number", values(0.7), values(0.5), levels())
+sample("QuantizeInteger", "empty", normal(0, 3), values([[0.5]]), levels(1, 1))
+error("QuantizeInteger", "dtype", DTypeError, "zero_point must hold int8, uint8", _X, values([[0.5]]), values([[3]]))
+error("QuantizeInteger", "scale", ShapeError, "scale must have as many axes as x", _X, values(0.5), levels(1, 1))
+
+_A, _B = levels(3, 4, dtype="uint8"), levels(4, 5)
+sample("MatMulInteger", "plain", _A, _B)
+sample("MatMulInteger", "zero_points", _A, _B, levels(1, 1, dtype="uint8"), levels(1, 1))
+sample("MatMulInteger", "rows_and_columns", _A, _B, levels(3, 1, dtype="uint8"), levels(1, 5))
+sample("MatMulInteger", "one_zero_point", _A, levels(2, 4, 5, dtype="uint8"), None, levels(2, 1, 5, dtype="uint8"))
+sample("MatMulInteger", "batch", levels(2, 1, 3, 4), levels(3, 4, 2), levels(2, 1, 1, 1))
+sample("MatMulInteger", "wide", levels(3, 4, dtype="int16"), levels(4, 2, dtype="uint16"))
+sample("MatMulInteger", "empty", levels(0, 4), levels(4, 2))
+error("MatMulInteger", "floats", DTypeError, "b must hold int8, uint8, int16, uint16, got float", _A, normal(4, 5))
+error("MatMulInteger", "shapes", ShapeError, "as many columns as b has rows", _A, levels(3, 5))
+error("MatMulInteger", "axes", ShapeError, "a_zero_point must have as many axes as a", _A, _B, levels(3))
+error("MatMulInteger", "inner", ShapeError, "b_zero_point must be one number along the axis", _A, _B, None, levels(4, 1))
+
+_IMAGE, _KERNEL = levels(2, 4, 5, 6, dtype="uint8"), levels(6, 2, 2, 3)
+sample("ConvInteger", "plain", _IMAGE, levels(3, 4, 2, 3))
+sample("ConvInteger", "zero_points", _IMAGE, _KERNEL, levels(dtype="uint8"), levels(), group=2, **_GEOMETRY)
+sample("ConvInteger", "filters", _IMAGE, _KERNEL, levels(1, dtype="uint8"), levels(6), group=2, **_GEOMETRY)
+sample("ConvInteger", "line", levels(1, 2, 3, 7), levels(2, 3, 3), None, levels(1), base_axis=2, pad=(1,))
+sample("ConvInteger", "empty", levels(0, 4, 5, 6), levels(3, 4, 2, 3))
+error("ConvInteger", "floats", DTypeError, "x must hold int8, uint8, int16, uint16", normal(2, 4, 5, 6), _KERNEL, group=2)
+error("ConvInteger", "channels", ShapeError, "x channels must equal weight channels", _IMAGE, _KERNEL)
+error("ConvInteger", "x", ShapeError, "x_zero_point must have one element", _IMAGE, _KERNEL, levels(4), group=2)
+error("ConvInteger", "w", ShapeError, "or one for each of the 6 filters", _IMAGE, _KERNEL, None, levels(4), group=2)

@@ -6,7 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nn_core.errors import ArgumentError, ShapeError
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.reference.registry import KERNELS
 from nn_core.rules.arguments import resolve_args
 from nn_core.testing.operators import (
@@ -436,3 +438,105 @@ def test_inq_layers_give_no_gradient_to_fixed_weights(case):
         name, inputs, lambda x, w, i, b: layer(x, np.where(i > 0, weight, w), b), wrt=[0, 1, 3], **args
     )
     assert gradients[2] is None
+
+
+# --- Integers
+
+LEVELS = ("int8", "uint8", "int16", "uint16")
+
+
+def levels(*shape, dtype="int8"):
+    bounds = np.iinfo(dtype)
+    return RNG.integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
+
+
+def variables(*arrays):
+    return [None if array is None else nn.Variable.from_numpy_array(array) for array in arrays]
+
+
+@pytest.mark.parametrize("dtype", LEVELS)
+def test_quantize_integer_gives_the_dtype_of_the_zero_point(dtype):
+    x, scale, zero_point = normal(4, 5) * 300, np.array([[0.5, 0.25, 3.0, 0.01, 1.0]]), levels(1, 5, dtype=dtype)
+    with nn.auto_forward():
+        y = F.quantize_integer(*variables(x.astype(np.float32), scale.astype(np.float32), zero_point)).d
+    bounds = np.iinfo(dtype)
+    limits = scale.astype(np.float32)[0], zero_point[0]
+    expected = [
+        [min(max(round(float(v / s)) + int(z), bounds.min), bounds.max) for v, s, z in zip(row, *limits, strict=True)]
+        for row in x.astype(np.float32)
+    ]
+    assert y.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_quantize_integer_rounds_halves_to_even_before_it_shifts():
+    y = run("QuantizeInteger", np.arange(-2.5, 3), np.ones(1), np.array([1], np.int8))[0]
+    assert y.tolist() == [-1, -1, 1, 1, 3, 3]
+
+
+def test_quantize_integer_limits_infinities_and_takes_nan_for_zero():
+    x = np.array([np.inf, -np.inf, np.nan, 3e38, 0.0])
+    y = run("QuantizeInteger", x, np.array([0.5]), np.array([7], np.uint8), float_dtype="float32")[0]
+    assert y.tolist() == [255, 0, 7, 255, 7]
+
+
+@pytest.mark.parametrize("dtype", LEVELS)
+def test_matmul_integer_is_exact(dtype):
+    a, b = levels(2, 3, 7, dtype=dtype), levels(7, 4, dtype="int8")
+    a_zero_point, b_zero_point = levels(2, 3, 1, dtype=dtype), levels(1, 4)
+    with nn.auto_forward():
+        y = F.matmul_integer(*variables(a, b, a_zero_point, b_zero_point)).d
+    expected = (a.astype(object) - a_zero_point.astype(object)) @ (b.astype(object) - b_zero_point.astype(object))
+    assert y.dtype == np.int32
+    np.testing.assert_array_equal(y, expected.astype(np.int64))
+
+
+def test_matmul_integer_holds_what_float32_does_not():
+    column = np.full((600, 1), 127, np.int8)
+    column[0] = 126
+    y = run("MatMulInteger", np.full((1, 600), 255, np.uint8), column)[0]
+    assert int(y[0, 0]) == 19_430_745 != int(np.float32(19_430_745))
+
+
+def test_sums_out_of_the_range_of_int32_wrap_around():
+    row = np.full((1, 3), 2**15 - 1, np.int16)
+    y = run("MatMulInteger", row, row.T)[0]
+    assert int(y[0, 0]) == 3 * (2**15 - 1) ** 2 - 2**32
+    y = run("ConvInteger", row.reshape(1, 1, 3), row.reshape(1, 1, 3))[0]
+    assert int(y[0, 0, 0]) == 3 * (2**15 - 1) ** 2 - 2**32
+
+
+@pytest.mark.parametrize("weight_zero_point", [None, np.array(5, np.int8), np.array([-3, 0, 9, 127], np.int8)])
+def test_conv_integer_is_a_convolution_of_what_is_left_of_the_levels(weight_zero_point):
+    x, weight, x_zero_point = levels(2, 4, 6, 5, dtype="uint8"), levels(4, 2, 3, 2), np.array([131], np.uint8)
+    geometry = {"pad": (2, 1), "stride": (2, 1), "dilation": (1, 2), "group": 2}
+    with nn.auto_forward():
+        y = F.conv_integer(*variables(x, weight, x_zero_point, weight_zero_point), **geometry).d
+    shift = 0 if weight_zero_point is None else weight_zero_point.astype(np.int64).reshape(-1, 1, 1, 1)
+    expected = run("Convolution", x.astype(float) - 131, (weight - shift).astype(float), **geometry)[0]
+    assert y.dtype == np.int32
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("name", ["MatMulInteger", "ConvInteger"])
+def test_products_of_integers_refuse_other_numbers(name):
+    shape = (2, 2) if name == "MatMulInteger" else (1, 2, 2)
+    with pytest.raises(DTypeError, match="must hold int8, uint8, int16, uint16, got float64"):
+        run(name, levels(*shape), np.ones(shape))
+    with pytest.raises(DTypeError, match="must hold int8, uint8, int16, uint16, got int32"):
+        run(name, levels(*shape).astype(np.int32), levels(*shape))
+    with pytest.raises(DTypeError, match="_zero_point must hold int8, uint8, int16, uint16, got float64"):
+        run(name, levels(*shape), levels(*shape), np.ones((1, 1)))
+    with pytest.raises(DTypeError, match="zero_point must hold int8, uint8, int16, uint16, got int64"):
+        run("QuantizeInteger", normal(3), np.ones(1), np.array([3]))
+
+
+def test_zero_points_must_fit():
+    with pytest.raises(ShapeError, match="a_zero_point must have as many axes as a, each of length 1 or that of a"):
+        shapes("MatMulInteger", (3, 4), (4, 2), (3,), None)
+    with pytest.raises(ShapeError, match=r"b_zero_point must be one number along the axis .*, length 1 on axis -2, got shape"):
+        shapes("MatMulInteger", (3, 4), (4, 2), None, (4, 2))
+    with pytest.raises(ShapeError, match=r"x_zero_point must have one element, got shape \(2,\)"):
+        shapes("ConvInteger", (1, 2, 5), (3, 2, 2), (2,), None)
+    with pytest.raises(ShapeError, match=r"one for each of the 3 filters, got shape \(2,\)"):
+        shapes("ConvInteger", (1, 2, 5), (3, 2, 2), None, (2,))

@@ -79,7 +79,11 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         ("  doc: Scale", "  docs: Scale", "4: Scale: keys must be among name, .*, got 'docs'"),
         ("  doc: Scale an array.", "  api: scale", "4: keys must be unique, got a second 'api'"),
         ("doc: Scale an array.", "doc: 3", "4: Scale: doc must be a string, got 3"),
-        ("shape: any}", "dtype: int}", "6: Scale.x: dtype must be one of float, parameter, statistic, index, same, got 'int'"),
+        (
+            "shape: any}",
+            "dtype: int}",
+            "6: Scale.x: dtype must be one of float, parameter, statistic, index, int32, same, got 'int'",
+        ),
         ("x: {doc: Input., shape: any}", "x: input", "6: Scale: x must be a mapping, got 'input'"),
         ("optional: true", "optional: 1", "7: Scale.bias: optional must be a boolean, got 1"),
         ("    x: {doc: Input., shape: any}", "    x: {shape: any}", "6: Scale.x: doc must be given, got none"),
