@@ -227,7 +227,8 @@ class KernelExtras:
 
     Attributes:
         layout: Of a kernel: takes the call, and returns the memory layout that it wants: "contiguous", "channels_last"
-            (preferred; some arrays may be in C order), or "any" (the same layout for all arrays).
+            (preferred; some arrays may be in C order), "any" (the same layout for all arrays), or "first" (channels-last
+            where the first input is; some other arrays may be in C order).
         strided: Of a kernel: takes the call, and returns whether its runners take inputs, outputs and gradients of which only
             the last axis is dense in memory. Plans may then show such an array in the memory of the one that it is made of,
             or that is made of it, instead of copying it.

@@ -195,7 +195,7 @@ def _implementation(candidate: Candidate, context: Context, function: FunctionIn
     call = _call(function, dtypes_of(candidate.backend, candidate.dtype), context.device_id)
     layout = extra(candidate.kernel, "layout")
     try:
-        if layout is not None and layout(call) == "channels_last":
+        if layout is not None and layout(call) in ("channels_last", "first"):
             call = replace(call, inputs=_images(call.inputs), outputs=_images(call.outputs))  # type: ignore[arg-type]
         return str(extra(candidate.kernel.forward(call), "implementation"))
     except Exception:  # a plugin may raise anything; whoever runs the function is told

@@ -141,7 +141,7 @@ class ForwardData:
     def layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
         """Return which inputs and outputs the forward pass left channels-last; their gradients get the same layout."""
         storages = [*storages_read(node), *node.storages]
-        if kernel.layout not in ("channels_last", "any"):
+        if kernel.layout == "contiguous":
             return (False,) * len(storages)
         flags = [
             storage is not None and (self._lies_channels_last(storage) if buffer is None else buffer.channels_last)

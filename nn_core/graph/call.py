@@ -264,7 +264,7 @@ class PreparedKernel:
         self.empty = own_method(backend, "empty") if self.space is HOST else self.space.empty
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
-        #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred)
+        #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred), "first"
         with self._asked():
             self.layout = _layout_of(kernel, call)
             #: whether it takes arrays of which only the last axis is dense

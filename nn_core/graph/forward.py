@@ -202,6 +202,7 @@ def emit_forward(
     """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
     layout = kernel.layout
     as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node, contiguous))
+    as_stored = as_stored or (layout == "first" and _first_channels_last(builder, node))
     inputs = _read_inputs(builder, node, kernel, as_stored, again)
     outputs = _output_buffers(node, kernel, contiguous, as_stored)
     # a backend compiles a kernel for the layout of each array
@@ -267,6 +268,16 @@ def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray
             return False
         shapes.add(buffer.shape)
     return len(shapes) == 1
+
+
+def _first_channels_last(builder: Builder, node: Node) -> bool:
+    """Whether the first input, in its own shape, is channels-last."""
+    value = node.inputs[0] if node.inputs else None
+    if value is None:
+        return False
+    array = value.storage.data
+    buffer = builder.data.get(array.synced)
+    return buffer is not None and buffer.channels_last and buffer.shape == array.shape
 
 
 def _updated(builder: Builder, synced: SyncedArray, value: Value, key: Any, again: bool) -> Buffer:

@@ -204,7 +204,7 @@ class GradientCompiler:
         for pair in read:  # all of them before one is copied: what was dropped is computed again once, in its layout
             if pair is not None:
                 self._data.locate(pair[0].data.synced)
-        in_order = kernel.layout not in ("channels_last", "any")
+        in_order = kernel.layout == "contiguous"
         return [
             None if pair is None else self._data.of(*pair, in_order, kernel.backend, strided=kernel.strided) for pair in read
         ]

@@ -160,6 +160,8 @@ def _channels_last(kernel: PreparedKernel, inputs: Sequence[NdArray | None]) -> 
     if kernel.layout == "any":
         shapes = {array.shape for array in inputs if array is not None}
         return tuple(flags) if all(flags) and len(shapes) == 1 else None
+    if kernel.layout == "first" and not flags[0]:
+        return None
     return tuple(flags)
 
 

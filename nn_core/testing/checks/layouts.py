@@ -38,10 +38,12 @@ def _channels_last(case: Case) -> Iterator[tuple[bool, ...]]:
         require(len(shapes) == 1, f"{case}: layout 'any' needs arrays of one shape, got {shapes}")
         if _is_image(outputs[0]):
             yield tuple(shape is not None for shape in inputs) + (True,) * len(outputs)
-    if prepared.layout == "channels_last":
+    if prepared.layout in ("channels_last", "first"):
         names = [entry.name for entry in case.spec.inputs]
         may_be = [_is_image(shape) and names[n] not in case.spec.updates for n, shape in enumerate(inputs)]
-        yield from _choices([*may_be, _is_image(outputs[0])], len(outputs) - 1)
+        for flags in _choices([*may_be, _is_image(outputs[0])], len(outputs) - 1):
+            if prepared.layout == "channels_last" or flags[0]:
+                yield flags
 
 
 def _choices(may_be: Sequence[bool], n_others: int) -> Iterator[tuple[bool, ...]]:
