@@ -1,6 +1,7 @@
 // Reductions of contiguous rows. Sums run in the type of x over blocks of 512 elements, in as many lanes as the vector
 // unit has, and add up the blocks in double: the relative error of float32 stays near 1e-6 for any length.
 #include "support/vector.hpp"
+#include "vector/lanes.hpp"
 #include "vector/wide_math.hpp"
 
 namespace nn_cpu::NN_ISA {
@@ -29,6 +30,41 @@ double blocked_sum(int64_t n, F term) {
   return total;
 }
 
+/// The best of x, NaN if one is among them; four vectors of candidates, as each waits for the one before it.
+template <class T, class F>
+T extremum_of(const T* x, int64_t n, T worst, F better) {
+  constexpr int kLanes = kWidthOf<T>;
+  LanesOf<T> best[4];
+  for (auto& candidates : best) candidates = splat(worst);
+  auto nan = best[0] != best[0];
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      const LanesOf<T> value = load(x + i + k * kLanes);
+      best[k] = better(value, best[k]);
+      nan |= value != value;
+    }
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    const LanesOf<T> value = load(x + i);
+    best[0] = better(value, best[0]);
+    nan |= value != value;
+  }
+  const LanesOf<T> all = better(better(best[0], best[1]), better(best[2], best[3]));
+  T result = worst;
+  bool has_nan = false;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    result = better(all[lane], result);
+    has_nan |= nan[lane] != 0;
+  }
+  for (; i < n; ++i) {
+    result = better(x[i], result);
+    has_nan |= x[i] != x[i];
+  }
+  return has_nan ? T{kInfinity - kInfinity} : result;
+}
+
 }  // namespace
 
 template <class T>
@@ -48,26 +84,12 @@ double dot(const T* x, const T* y, int64_t n) {
 
 template <class T>
 T max(const T* x, int64_t n) {
-  T best = -kInfinity;
-  int nan = 0;
-#pragma omp simd reduction(max : best) reduction(| : nan)
-  for (int64_t i = 0; i < n; ++i) {
-    best = x[i] > best ? x[i] : best;
-    nan |= x[i] != x[i];
-  }
-  return nan ? static_cast<T>(kInfinity - kInfinity) : best;
+  return extremum_of<T>(x, n, T{-kInfinity}, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 template <class T>
 T min(const T* x, int64_t n) {
-  T best = kInfinity;
-  int nan = 0;
-#pragma omp simd reduction(min : best) reduction(| : nan)
-  for (int64_t i = 0; i < n; ++i) {
-    best = x[i] < best ? x[i] : best;
-    nan |= x[i] != x[i];
-  }
-  return nan ? static_cast<T>(kInfinity - kInfinity) : best;
+  return extremum_of<T>(x, n, T{kInfinity}, [](auto a, auto b) { return a < b ? a : b; });
 }
 
 template <class T>
