@@ -30,9 +30,18 @@ class Standardization:
         grouping: The axes that statistics keep, and the axes that have parameters.
         grouped: The channels are split into `num_groups` first; the groups are kept.
         with_parameters: The function has the inputs beta and gamma.
+        channel_groups: How many groups of the channels have statistics of their own, where it is groups of channels that do.
     """
 
-    def __init__(self, grouping: Grouping, *, grouped: bool = False, with_parameters: bool = True) -> None:
+    def __init__(
+        self,
+        grouping: Grouping,
+        *,
+        grouped: bool = False,
+        with_parameters: bool = True,
+        channel_groups: Callable[[tuple[int, ...], Mapping[str, Any]], int] | None = None,
+    ) -> None:
+        self._channel_groups = channel_groups
         self._grouping = grouping
         self._grouped = grouped
         self._with_parameters = with_parameters
@@ -50,6 +59,14 @@ class Standardization:
         if not all(_ends_with(axes, own) for axes in (kept_long, reduced[::-1])):
             return Refusal(f"takes parameters of the axes between the kept and the reduced ones, got {tuple(own)}")
         return refuse_dtypes(call, NUMBERS)
+
+    def layout(self, call: Call) -> str:
+        """As x is stored where the channels of images are grouped, and have parameters of their own that samples share."""
+        x, *parameters = call.inputs
+        assert x is not None
+        is_ordinary = call.args.get("channel_axis") == 1 and call.args.get("batch_axis") == (0,) and 3 <= len(x.shape) <= 5
+        is_shared = all(desc is None or desc.size == x.shape[1] for desc in parameters)
+        return "first" if self._channel_groups is not None and is_ordinary and is_shared else "contiguous"
 
     def forward(self, call: Call) -> Runner:
         """Prepare statistics and standardization."""
@@ -74,13 +91,19 @@ class Standardization:
 
     def _prepared(self, call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
         shape, kept, own = self._axes(call)
+        eps = float(call.args["eps"])  # type: ignore[arg-type]  # a number by the specification
+        if self._channel_groups is not None and any(desc is not None and desc.strides is not None for desc in arrays):
+            groups = self._channel_groups(call.inputs[0].shape, call.args)  # type: ignore[union-attr]  # x is given
+            name = operation.replace("standardize", "standardize_channels")
+            by_channels: Runner = _native.prepare(name, arrays, places=list(places), groups=groups, eps=eps)
+            return by_channels
         runner: Runner = _native.prepare(
             operation,
             arrays,
             places=list(places),
             rows=math.prod(shape[axis] for axis in kept),
             run=math.prod(length for axis, length in enumerate(shape) if axis not in kept and axis not in own),
-            eps=float(call.args["eps"]),  # type: ignore[arg-type]  # a number by the specification
+            eps=eps,
         )
         return runner
 
@@ -96,8 +119,12 @@ def _instance(shape: tuple[int, ...], args: Mapping[str, Any]) -> tuple[Sequence
 
 STANDARDIZATION: Final[dict[str, Kernel]] = {
     "LayerNormalization": Standardization(_layer),
-    "InstanceNormalization": Standardization(_instance),
-    "GroupNormalization": Standardization(lambda shape, args: (args["batch_axis"], []), grouped=True),
+    "InstanceNormalization": Standardization(_instance, channel_groups=lambda shape, args: shape[1]),
+    "GroupNormalization": Standardization(
+        lambda shape, args: (args["batch_axis"], []),
+        grouped=True,
+        channel_groups=lambda shape, args: int(args["num_groups"]),
+    ),
     "TensorNormalization": Standardization(lambda shape, args: (args["axes"], args["axes"])),
     "WeightStandardization": Standardization(lambda shape, args: ([args["channel_axis"]], []), with_parameters=False),
 }

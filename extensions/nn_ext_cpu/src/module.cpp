@@ -19,6 +19,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_random(registry);
   nn_cpu::register_indexing(registry);
   nn_cpu::register_standardization(registry);
+  nn_cpu::register_channel_groups(registry);
   nn_cpu::register_recurrent(registry);
   nn_cpu::register_along(registry);
   nn_cpu::register_places(registry);

@@ -18,6 +18,7 @@ void register_copy(Registry& registry);
 void register_random(Registry& registry);
 void register_indexing(Registry& registry);
 void register_standardization(Registry& registry);
+void register_channel_groups(Registry& registry);
 void register_recurrent(Registry& registry);
 void register_along(Registry& registry);
 void register_places(Registry& registry);
