@@ -109,6 +109,12 @@ class Chain : public Op {
   // its members see to themselves
   bool independent_of_threads() const override { return true; }
 
+  std::string implementation() const override {
+    std::vector<const Op*> ops;
+    for (const auto& member : members_) ops.push_back(member->op.get());
+    return implementations_of(ops);
+  }
+
   double cost() const override {
     double total = 0;
     for (const auto& member : members_) total += member->op->cost();

@@ -130,6 +130,16 @@ PyObject* step_keeps_weights(PyObject* self, void*) {
       std::any_of(work.begin(), work.end(), [](const Work& one) { return !one.prepared->op->weights().empty(); }));
 }
 
+PyObject* op_implementation(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<OpObject*>(self)->prepared->op->implementation().c_str());
+}
+
+PyObject* step_implementation(PyObject* self, void*) {
+  std::vector<const Op*> ops;
+  for (const Work& one : reinterpret_cast<StepObject*>(self)->content.work) ops.push_back(one.prepared->op.get());
+  return PyUnicode_FromString(implementations_of(ops).c_str());
+}
+
 PyObject* op_adding(PyObject* self, PyObject* list) {
   const PreparedOp& prepared = *reinterpret_cast<OpObject*>(self)->prepared;
   try {
@@ -199,16 +209,26 @@ PyMethodDef op_methods[] = {
 PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
 PyGetSetDef op_properties[] = {
     {"weights", op_weights, nullptr, "Places of the arrays of which packed copies are kept.", nullptr},
+    {"implementation", op_implementation, nullptr, "What computes it, where there is a choice; else an empty text.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyGetSetDef step_properties[] = {
     {"keeps_weights", step_keeps_weights, nullptr,
      "Whether packed copies of arrays are kept; a call with True trusts these.", nullptr},
+    {"implementation", step_implementation, nullptr, "What computes it, where there is a choice; else an empty text.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyGetSetDef no_properties[] = {{nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
+
+std::string implementations_of(const std::vector<const Op*>& ops) {
+  std::vector<std::string> names;
+  for (const Op* op : ops) names.push_back(op->implementation());
+  return joined(names);
+}
 
 py::object new_op(std::shared_ptr<const PreparedOp> prepared) {
   auto* object = reinterpret_cast<OpObject*>(op_type->tp_alloc(op_type, 0));

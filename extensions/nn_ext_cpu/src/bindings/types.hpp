@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Slot {
   Expected expected;
   std::vector<std::pair<size_t, size_t>> uses;
 };
+
+/// The names of what computes some operations, each once, joined by " + "; empty where none says.
+std::string implementations_of(const std::vector<const Op*>& ops);
 
 pybind11::object new_op(std::shared_ptr<const PreparedOp> prepared);
 pybind11::object new_step(StepContent content);

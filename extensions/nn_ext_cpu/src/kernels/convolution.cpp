@@ -91,6 +91,8 @@ class Convolution : public Op {
 
   std::vector<size_t> weights() const override { return winograd_ ? std::vector<size_t>{1} : primitive_.weights(); }
 
+  std::string implementation() const override { return winograd_ ? "Winograd" : primitive_.implementation(); }
+
   double cost() const override { return cost_; }
 
  private:
@@ -124,6 +126,11 @@ class ConvolutionBackward : public Op {
     if (data_) data_->run(arrays);
     if (weights_) weights_->run(arrays);
     if (winograd_) run_winograd(arrays);
+  }
+
+  std::string implementation() const override {
+    if (winograd_) return "Winograd";
+    return joined({data_ ? data_->implementation() : "", weights_ ? weights_->implementation() : ""});
   }
 
   double cost() const override { return cost_; }

@@ -112,6 +112,11 @@ class JoinedConvolution : public Op {
     return winograd_ ? std::vector<size_t>{kWeight} : primitive_.weights();
   }
 
+  std::string implementation() const override {
+    if (winograd_) return "Winograd";
+    return unfolded_ ? unfolded_->implementation() : primitive_.implementation();
+  }
+
   double cost() const override { return cost_; }
 
  private:

@@ -65,6 +65,7 @@ class Affine : public Op {
 
   void run(void* const* arrays) const override { primitive_.run(arrays); }
   std::vector<size_t> weights() const override { return primitive_.weights(); }
+  std::string implementation() const override { return primitive_.implementation(); }
   double cost() const override { return cost_; }
 
  private:
@@ -90,6 +91,9 @@ class AffineBackward : public Op {
     if (data_) data_->run(arrays);
     if (weight_) weight_->run(arrays);
     if (arrays[7] != nullptr) column_sums(static_cast<const Bf16*>(arrays[4]), m_, k_, static_cast<float*>(arrays[7]));
+  }
+  std::string implementation() const override {
+    return joined({data_ ? data_->implementation() : "", weight_ ? weight_->implementation() : ""});
   }
   double cost() const override { return cost_; }
 
@@ -136,6 +140,7 @@ class BatchMatmul : public Op {
   }
 
   void run(void* const* arrays) const override { primitive_.run(arrays); }
+  std::string implementation() const override { return primitive_.implementation(); }
   double cost() const override { return cost_; }
 
  private:

@@ -63,6 +63,8 @@ class Convolution : public Op {
     }
   }
 
+  std::string implementation() const override { return "unfolded product"; }
+
   double cost() const override { return of_.cost(); }
 
  private:
@@ -95,6 +97,8 @@ class ConvolutionBackward : public Op {
     }
     if (dbias != nullptr) sum(dy, dbias);
   }
+
+  std::string implementation() const override { return "unfolded product"; }
 
   double cost() const override { return 2 * of_.cost(); }
 

@@ -122,6 +122,13 @@ void Primitive::add(int dnnl_arg, int position, const dnnl::memory::desc& array,
   operands_.push_back(operand);
 }
 
+std::string Primitive::implementation() const {
+  const char* name = nullptr;
+  const auto status = dnnl_primitive_desc_query(primitive_.get_primitive_desc(), dnnl_query_impl_info_str, 0,
+                                                static_cast<void*>(&name));
+  return status == dnnl_success && name != nullptr ? std::string("oneDNN ") + name : "oneDNN";
+}
+
 std::vector<size_t> Primitive::weights() const {
   std::vector<size_t> positions;
   for (const Operand& operand : operands_) {

@@ -81,6 +81,9 @@ class Primitive {
 
   void run(void* const* arrays) const;
 
+  /// The name that oneDNN has for it.
+  std::string implementation() const;
+
   /// Positions of the arrays of which it keeps reordered copies.
   std::vector<size_t> weights() const;
 

@@ -5,6 +5,16 @@
 
 namespace nn_cpu {
 
+std::string joined(const std::vector<std::string>& names) {
+  std::vector<std::string> distinct;
+  for (const std::string& name : names) {
+    if (!name.empty() && std::find(distinct.begin(), distinct.end(), name) == distinct.end()) distinct.push_back(name);
+  }
+  std::string all;
+  for (const std::string& name : distinct) all += (all.empty() ? "" : " + ") + name;
+  return all;
+}
+
 const ArrayDesc& Signature::array(size_t position, DType dtype) const {
   NN_CHECK(has(position), "array " << position << " must be given, got none");
   NN_CHECK(arrays[position]->dtype == dtype,

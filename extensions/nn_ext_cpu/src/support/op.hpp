@@ -35,6 +35,9 @@ struct Signature {
   const ArrayDesc& contiguous_floating(size_t position) const;
 };
 
+/// Names that are not empty, each once, joined by " + ".
+std::string joined(const std::vector<std::string>& names);
+
 class Op {
  public:
   virtual ~Op() = default;
@@ -54,6 +57,9 @@ class Op {
 
   /// Positions of the arrays of which it keeps packed copies; see support/weight_cache.hpp.
   virtual std::vector<size_t> weights() const { return {}; }
+
+  /// What computes it, for those who ask, where there is a choice: a primitive of oneDNN, or a method of our own.
+  virtual std::string implementation() const { return ""; }
 
   /// Rough duration in nanoseconds; decides whether the interpreter lock is worth releasing.
   virtual double cost() const = 0;

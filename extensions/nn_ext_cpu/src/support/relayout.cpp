@@ -43,6 +43,8 @@ class Relayout : public Op {
 
   bool independent_of_threads() const override { return true; }
 
+  std::string implementation() const override { return inner_->implementation(); }
+
   double cost() const override { return inner_->cost() + static_cast<double>(bytes_); }
 
  private:

@@ -49,6 +49,8 @@ class Widened : public Op {
   // its members see to themselves
   bool independent_of_threads() const override { return true; }
 
+  std::string implementation() const override { return inner_->implementation(); }
+
   double cost() const override { return inner_->cost() + cost_; }
 
  private:
