@@ -21,15 +21,15 @@ layers: $(VENV)/.core ## import layers
 	$(BIN)/lint-imports
 
 check: lint types layers ## the static checks, and whether generated files are up to date
-	$(BIN)/python -m nn_core.spec --check
-	$(BIN)/python -m nn_core.spec.pages --check
+	$(BIN)/python -m nn_core.operators.spec --check
+	$(BIN)/python -m nn_core.operators.spec.pages --check
 	$(BIN)/python -m tools.reliability --check
 	$(BIN)/python -m tools.tasks --check
 	$(BIN)/python -m tools.nnabla_names --check
 
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml and examples/tasks
-	$(BIN)/python -m nn_core.spec
-	$(BIN)/python -m nn_core.spec.pages
+	$(BIN)/python -m nn_core.operators.spec
+	$(BIN)/python -m nn_core.operators.spec.pages
 	$(BIN)/python -m tools.tasks
 	$(BIN)/python -m tools.nnabla_names
 

@@ -36,9 +36,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from nn_core.arrays import operators as _operators
-from nn_core.arrays.indexing import bind as _bind_subscripts
-from nn_core.arrays.ndarray import NdArray as NdArray
 from nn_core.auto_forward import auto_forward as auto_forward
 from nn_core.auto_forward import get_auto_forward as get_auto_forward
 from nn_core.auto_forward import set_auto_forward as set_auto_forward
@@ -46,28 +43,31 @@ from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
 from nn_core.context import set_default_context as set_default_context
-from nn_core.dispatch.claims import suggestion as _suggestion
-from nn_core.dispatch.explain import explain as explain
-from nn_core.dispatch.report import fallback_report as fallback_report
-from nn_core.dispatch.report import strict_dispatch as strict_dispatch
-from nn_core.dispatch.together import launch_together as launch_together
+from nn_core.engine.arrays import operators as _operators
+from nn_core.engine.arrays.indexing import bind as _bind_subscripts
+from nn_core.engine.arrays.ndarray import NdArray as NdArray
+from nn_core.engine.dispatch.claims import suggestion as _suggestion
+from nn_core.engine.dispatch.explain import explain as explain
+from nn_core.engine.dispatch.launch_scope import launch_together as launch_together
+from nn_core.engine.dispatch.report import fallback_report as fallback_report
+from nn_core.engine.dispatch.report import strict_dispatch as strict_dispatch
+from nn_core.engine.error_messages.attributes import submodule as _submodule
+from nn_core.engine.graph.hooks import set_function_post_hook as set_function_post_hook
+from nn_core.engine.graph.hooks import set_function_pre_hook as set_function_pre_hook
+from nn_core.engine.graph.hooks import unset_function_post_hook as unset_function_post_hook
+from nn_core.engine.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
+from nn_core.engine.graph.modes import no_grad as no_grad
+from nn_core.engine.graph.python_function import PythonFunction as PythonFunction
+from nn_core.engine.runtime.caches import clear_caches as clear_caches
+from nn_core.engine.runtime.gil import require_gil as _require_gil
 from nn_core.errors import UnknownAttributeError as _UnknownAttributeError
 from nn_core.function import Function as _Function  # noqa: F401  # gives variable.parent its class
 from nn_core.grad import grad as grad
-from nn_core.graph.hooks import set_function_post_hook as set_function_post_hook
-from nn_core.graph.hooks import set_function_pre_hook as set_function_pre_hook
-from nn_core.graph.hooks import unset_function_post_hook as unset_function_post_hook
-from nn_core.graph.hooks import unset_function_pre_hook as unset_function_pre_hook
-from nn_core.graph.modes import no_grad as no_grad
-from nn_core.graph.python_function import PythonFunction as PythonFunction
 from nn_core.logger import logger as logger
-from nn_core.messages.attributes import submodule as _submodule
 from nn_core.random import seed as seed
 from nn_core.recompute import recompute as recompute
 from nn_core.recompute import recompute_fn as recompute_fn
 from nn_core.recompute import set_global_recompute as set_global_recompute
-from nn_core.runtime.caches import clear_caches as clear_caches
-from nn_core.runtime.gil import require_gil as _require_gil
 from nn_core.settings import num_threads as num_threads
 from nn_core.settings import set_num_threads as set_num_threads
 from nn_core.variable import COPIERS as _COPIERS
@@ -94,17 +94,17 @@ if TYPE_CHECKING:
     from nn_core import solver as solver
     from nn_core import solvers as solvers
     from nn_core import utils as utils
+    from nn_core.compat.host import add_available_context as add_available_context
+    from nn_core.compat.host import array_classes as array_classes
+    from nn_core.compat.host import available_contexts as available_contexts
+    from nn_core.compat.host import prefer_cached_array as prefer_cached_array
+    from nn_core.compat.host import reset_array_preference as reset_array_preference
     from nn_core.core.containers import ModuleDict as ModuleDict
     from nn_core.core.containers import ModuleList as ModuleList
     from nn_core.core.module import Module as Module
     from nn_core.core.sequential import Sequential as Sequential
-    from nn_core.host import add_available_context as add_available_context
-    from nn_core.host import array_classes as array_classes
-    from nn_core.host import available_contexts as available_contexts
-    from nn_core.host import prefer_cached_array as prefer_cached_array
-    from nn_core.host import reset_array_preference as reset_array_preference
+    from nn_core.engine.graph.numpy_function import numpy_function as numpy_function
     from nn_core.network_summary import summary as summary
-    from nn_core.numpy_code import numpy_function as numpy_function
     from nn_core.parameter import clear_parameters as clear_parameters
     from nn_core.parameter import freeze_parameters as freeze_parameters
     from nn_core.parameter import get_current_parameter_scope as get_current_parameter_scope
@@ -135,7 +135,7 @@ _LAZY = {
     "ModuleDict": "nn_core.core.containers",
     "ModuleList": "nn_core.core.containers",
     "Sequential": "nn_core.core.sequential",
-    "numpy_function": "nn_core.numpy_code",
+    "numpy_function": "nn_core.engine.graph.numpy_function",
     "summary": "nn_core.network_summary",
     **dict.fromkeys(
         (
@@ -145,7 +145,7 @@ _LAZY = {
             "prefer_cached_array",
             "reset_array_preference",
         ),
-        "nn_core.host",
+        "nn_core.compat.host",
     ),
     **dict.fromkeys(
         (

@@ -16,21 +16,21 @@ import numpy as np
 from nn_core.cli.findings import as_json, as_text, wrapped
 from nn_core.compat import unchanged
 from nn_core.context import Context, get_current_context
-from nn_core.dispatch.admission import core_version
-from nn_core.dispatch.doctor import Finding, examine
-from nn_core.dispatch.explain import fusions_with
-from nn_core.dispatch.plugin import State, packages
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.admission import core_version
+from nn_core.engine.dispatch.doctor import Finding, examine
+from nn_core.engine.dispatch.explain import fusions_with
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.plugin_record import State, packages
+from nn_core.engine.error_messages.synonyms import suggestion
+from nn_core.engine.runtime import installed
+from nn_core.engine.runtime.caches import caches
 from nn_core.errors import NNCoreError
-from nn_core.messages.synonyms import suggestion
-from nn_core.runtime import installed
-from nn_core.runtime.caches import caches
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.settings import cache_mb, num_threads, set_keep_values, settings, thread_limits
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
 
 if TYPE_CHECKING:
-    from nn_core.dispatch.offers import Offer
+    from nn_core.engine.dispatch.extension_registry import Offer
 
 
 class PluginCommand(click.Command):
@@ -216,7 +216,7 @@ def explain_function(function: str, backend: Sequence[str]) -> None:
 )
 def stubs(folder: Path) -> None:
     """Write type stubs of nn_core.functions with the operators of the installed plugins."""
-    from nn_core.stubs import write_stubs  # the other commands do without the functions
+    from nn_core.scaffold.stubs import write_stubs  # the other commands do without the functions
 
     click.echo(write_stubs(folder))
 

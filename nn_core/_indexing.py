@@ -1,15 +1,15 @@
-"""NNabla's module of subscripts: kinds of keys, and what ``x[key]`` computes; see `nn_core.arrays.indexing`."""
+"""NNabla's module of subscripts: kinds of keys, and what ``x[key]`` computes; see `nn_core.engine.arrays.indexing`."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.indexing import getitem as advanced_getitem
-from nn_core.arrays.indexing import getitem as basic_getitem
-from nn_core.arrays.indexing import setitem as advanced_setitem
-from nn_core.arrays.indexing import setitem as basic_setitem
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.indexing import getitem as advanced_getitem
+from nn_core.engine.arrays.indexing import getitem as basic_getitem
+from nn_core.engine.arrays.indexing import setitem as advanced_setitem
+from nn_core.engine.arrays.indexing import setitem as basic_setitem
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.functions.shape import broadcast as broadcast
 from nn_core.variable import Variable
 

@@ -1,5 +1,5 @@
-"""NNabla's module of NdArray; see `nn_core.arrays.ndarray`."""
+"""NNabla's module of NdArray; see `nn_core.engine.arrays.ndarray`."""
 
-from nn_core.arrays.ndarray import NdArray as NdArray
+from nn_core.engine.arrays.ndarray import NdArray as NdArray
 
 __all__ = ["NdArray"]

@@ -1,7 +1,7 @@
 """The array contract as data: what kernels that run over ``xp`` may use of a namespace and of its arrays.
 
-docs/array_contract.md explains it. `nn_core.testing.strict_namespace` refuses everything else, and `nn_core.adapted` offers
-exactly this over any library that follows the Python array API standard.
+docs/array_contract.md explains it. `nn_core.testing.strict_namespace` refuses everything else, and
+`nn_core.engine.array_api_adapter` offers exactly this over any library that follows the Python array API standard.
 """
 
 from typing import Final

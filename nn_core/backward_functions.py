@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.dispatch.registry import REGISTRY, gradient_of, spec_of
+from nn_core.engine.dispatch.registry import REGISTRY, gradient_of, spec_of
+from nn_core.engine.graph.apply import GraphFunctions
+from nn_core.engine.graph.grad import USER_BACKWARD
+from nn_core.engine.graph.grad import register as register
+from nn_core.engine.graph.grad import show_registry as show_registry
+from nn_core.engine.graph.node import Node
+from nn_core.engine.graph.precision import graph_of_rule
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.graph.apply import GraphFunctions
-from nn_core.graph.grad import USER_BACKWARD
-from nn_core.graph.grad import register as register
-from nn_core.graph.grad import show_registry as show_registry
-from nn_core.graph.node import Node
-from nn_core.graph.precision import graph_of_rule
-from nn_core.rules.arguments import resolve_args
-from nn_core.rules.registry import GRADIENTS, GradientCall, GradientRule
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.rules.registry import GRADIENTS, GradientCall, GradientRule
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import described, door
+from nn_core.engine.error_messages.synonyms import suggestion
+from nn_core.engine.runtime.context_values import Mode
+from nn_core.engine.runtime.installed import default_backends
 from nn_core.errors import ArgumentError, UnknownAttributeError
-from nn_core.messages.refusal import described, door
-from nn_core.messages.synonyms import suggestion
-from nn_core.runtime.ambient import Mode
-from nn_core.runtime.installed import default_backends
 
 #: dtype name of each number type that may follow the colon of a backend.
 TYPE_CONFIGS: Final = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}

@@ -7,30 +7,36 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from nn_core.adapted import AdaptedBackend as AdaptedBackend
-from nn_core.arrays.casting import dtype_of as dtype_of
 from nn_core.context import Context as Context
-from nn_core.dispatch.hookspecs import BackendInfo as BackendInfo
-from nn_core.dispatch.hookspecs import FunctionPackage as FunctionPackage
-from nn_core.dispatch.hookspecs import hookimpl as hookimpl
-from nn_core.dispatch.kinds import KINDS
-from nn_core.dispatch.kinds import CommandInfo as CommandInfo
-from nn_core.dispatch.kinds import CommunicatorInfo as CommunicatorInfo
-from nn_core.dispatch.kinds import CompositeInfo as CompositeInfo
-from nn_core.dispatch.kinds import DataInfo as DataInfo
-from nn_core.dispatch.kinds import FileFormatInfo as FileFormatInfo
-from nn_core.dispatch.kinds import InitializerInfo as InitializerInfo
-from nn_core.dispatch.kinds import ParametricFunctionInfo as ParametricFunctionInfo
-from nn_core.dispatch.kinds import PassInfo as PassInfo
-from nn_core.dispatch.kinds import SchedulerInfo as SchedulerInfo
-from nn_core.dispatch.kinds import SolverInfo as SolverInfo
-from nn_core.dispatch.kinds import TracerInfo as TracerInfo
-from nn_core.dispatch.kinds import TrainingInfo as TrainingInfo
-from nn_core.dispatch.kinds import ViewerInfo as ViewerInfo
-from nn_core.dispatch.kinds import WordInfo as WordInfo
-from nn_core.dispatch.known import KnownOperators as KnownOperators
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.plugins import forget_prepared as forget_prepared
+from nn_core.engine.array_api_adapter import AdaptedBackend as AdaptedBackend
+from nn_core.engine.arrays.casting import dtype_of as dtype_of
+from nn_core.engine.dispatch.hookspecs import BackendInfo as BackendInfo
+from nn_core.engine.dispatch.hookspecs import FunctionPackage as FunctionPackage
+from nn_core.engine.dispatch.hookspecs import hookimpl as hookimpl
+from nn_core.engine.dispatch.kinds import KINDS
+from nn_core.engine.dispatch.kinds import CommandInfo as CommandInfo
+from nn_core.engine.dispatch.kinds import CommunicatorInfo as CommunicatorInfo
+from nn_core.engine.dispatch.kinds import CompositeInfo as CompositeInfo
+from nn_core.engine.dispatch.kinds import DataInfo as DataInfo
+from nn_core.engine.dispatch.kinds import FileFormatInfo as FileFormatInfo
+from nn_core.engine.dispatch.kinds import InitializerInfo as InitializerInfo
+from nn_core.engine.dispatch.kinds import ParametricFunctionInfo as ParametricFunctionInfo
+from nn_core.engine.dispatch.kinds import PassInfo as PassInfo
+from nn_core.engine.dispatch.kinds import SchedulerInfo as SchedulerInfo
+from nn_core.engine.dispatch.kinds import SolverInfo as SolverInfo
+from nn_core.engine.dispatch.kinds import TracerInfo as TracerInfo
+from nn_core.engine.dispatch.kinds import TrainingInfo as TrainingInfo
+from nn_core.engine.dispatch.kinds import ViewerInfo as ViewerInfo
+from nn_core.engine.dispatch.kinds import WordInfo as WordInfo
+from nn_core.engine.dispatch.known import KnownOperators as KnownOperators
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import forget_prepared as forget_prepared
+from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.runtime.caches import Cache as Cache
+from nn_core.engine.runtime.caches import register_cache as register_cache
+from nn_core.engine.runtime.children import python_command as python_command
+from nn_core.engine.runtime.children import repeated_command as repeated_command
+from nn_core.engine.runtime.limits import end_time as end_time
 from nn_core.errors import ArgumentError as ArgumentError
 from nn_core.errors import BackendNotFoundError as BackendNotFoundError
 from nn_core.errors import BackendUnavailableError as BackendUnavailableError
@@ -45,27 +51,21 @@ from nn_core.files import budget as budget
 from nn_core.files import open_to_read as open_to_read
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
-from nn_core.files.memory import MemoryFile as MemoryFile
-from nn_core.files.memory import contents_of as contents_of
-from nn_core.files.memory import crc32 as crc32
+from nn_core.files.mmap import MemoryFile as MemoryFile
+from nn_core.files.mmap import contents_of as contents_of
+from nn_core.files.mmap import crc32 as crc32
 from nn_core.files.paths import path_below as path_below
-from nn_core.messages.refusal import described
-from nn_core.reference.registry import kernel as kernel
-from nn_core.rules.registry import GradientCall as GradientCall
-from nn_core.rules.registry import gradient as gradient
-from nn_core.rules.registry import shape_rule as shape_rule
-from nn_core.runtime.caches import Cache as Cache
-from nn_core.runtime.caches import register_cache as register_cache
-from nn_core.runtime.children import python_command as python_command
-from nn_core.runtime.children import repeated_command as repeated_command
-from nn_core.runtime.limits import end_time as end_time
+from nn_core.operators.reference.registry import kernel as kernel
+from nn_core.operators.rules.registry import GradientCall as GradientCall
+from nn_core.operators.rules.registry import gradient as gradient
+from nn_core.operators.rules.registry import shape_rule as shape_rule
+from nn_core.operators.spec.model import FunctionSpec as FunctionSpec
 from nn_core.settings import WHEN_SWITCHED as WHEN_SWITCHED
 from nn_core.settings import is_deterministic as is_deterministic
 from nn_core.settings import is_enabled as is_enabled
 from nn_core.settings import num_threads as num_threads
 from nn_core.settings import set_num_threads as set_num_threads
 from nn_core.settings import settings as settings
-from nn_core.spec.model import FunctionSpec as FunctionSpec
 from nn_core.typing import Array as Array
 from nn_core.typing import ArrayDesc as ArrayDesc
 from nn_core.typing import Backend as Backend
@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     import nn_core.initializer as initializer
     import nn_core.parametric_functions as PF
     import nn_core.solvers as S
-    from nn_core.graph.memory import plan_memory as plan_memory
-    from nn_core.graph.tracing import TracedCall as TracedCall
-    from nn_core.graph.tracing import trace_calls as trace_calls
+    from nn_core.engine.graph.memory import plan_memory as plan_memory
+    from nn_core.engine.graph.tracing import TracedCall as TracedCall
+    from nn_core.engine.graph.tracing import trace_calls as trace_calls
     from nn_core.io.parameters import parameter_of as parameter_of
     from nn_core.parameter import get_parameter_or_create as get_parameter_or_create
     from nn_core.parametric_functions import parametric_function_api as parametric_function_api
@@ -187,10 +187,10 @@ _ON_DEMAND: Final = {
     "get_parameter_or_create": "nn_core.parameter:get_parameter_or_create",
     "parametric_function_api": "nn_core.parametric_functions:parametric_function_api",
     "parameter_of": "nn_core.io.parameters:parameter_of",
-    "plan_memory": "nn_core.graph.memory:plan_memory",
+    "plan_memory": "nn_core.engine.graph.memory:plan_memory",
     "Variable": "nn_core.variable:Variable",
-    "TracedCall": "nn_core.graph.tracing:TracedCall",
-    "trace_calls": "nn_core.graph.tracing:trace_calls",
+    "TracedCall": "nn_core.engine.graph.tracing:TracedCall",
+    "trace_calls": "nn_core.engine.graph.tracing:trace_calls",
 }
 
 

@@ -7,12 +7,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from nn_core.context import TYPE_CONFIGS, Context
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.overlooked import overlook
 from nn_core.errors import ArgumentError, PluginError
-from nn_core.messages.overlooked import overlook
 
 if TYPE_CHECKING:
-    from nn_core.dispatch.hookspecs import BackendInfo
+    from nn_core.engine.dispatch.hookspecs import BackendInfo
 
 __all__ = ["get_extension_context", "import_extension_module", "list_extensions"]
 
@@ -41,7 +41,7 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
     info = PLUGINS.info(name)
     make = info.context or _context_of(info)
     kw = _accepted(name, list(inspect.signature(make).parameters), kw)
-    from nn_core.dispatch.guard import guarded  # `import nn_core` does without it
+    from nn_core.engine.dispatch.guard import guarded  # `import nn_core` does without it
 
     context = guarded(f"backend {name!r}: context()", None, lambda: make(**kw))
     if not isinstance(context, Context):
@@ -61,7 +61,7 @@ def import_extension_module(ext_name: str) -> ModuleType:
     Example:
         >>> from nn_core.ext_utils import import_extension_module
         >>> import_extension_module("reference").__name__
-        'nn_core.reference'
+        'nn_core.operators.reference'
     """
     module = PLUGINS.module(ext_name)
     return import_module(module.__package__) if module.__package__ else module

@@ -10,17 +10,11 @@ from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from nn_core.context import Context, checked_context, context_scope
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.errors import ArgumentError, GraphError
-from nn_core.graph.apply import apply
-from nn_core.graph.call import ResolvedCall
-from nn_core.graph.compile import is_view
-from nn_core.graph.modes import auto_forward as auto_forward_scope
-from nn_core.graph.modes import get_auto_forward
-from nn_core.graph.node import Node, invalidate
-from nn_core.graph.python_function import PythonFunction as PythonFunction
-from nn_core.graph.python_function import settings_of
-from nn_core.graph.single import (
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.graph.apply import apply
+from nn_core.engine.graph.call import ResolvedCall
+from nn_core.engine.graph.compile import is_view
+from nn_core.engine.graph.detached_call import (
     MASKED,
     active_ones,
     all_inputs,
@@ -36,8 +30,14 @@ from nn_core.graph.single import (
     resolved,
     without_updates,
 )
-from nn_core.spec.builtin import BY_NAME
-from nn_core.spec.model import TAGS, FunctionSpec
+from nn_core.engine.graph.modes import auto_forward as auto_forward_scope
+from nn_core.engine.graph.modes import get_auto_forward
+from nn_core.engine.graph.node import Node, invalidate
+from nn_core.engine.graph.python_function import PythonFunction as PythonFunction
+from nn_core.engine.graph.python_function import settings_of
+from nn_core.errors import ArgumentError, GraphError
+from nn_core.operators.spec.builtin import BY_NAME
+from nn_core.operators.spec.model import TAGS, FunctionSpec
 from nn_core.variable import Variable
 
 #: Functions that compute on a part of their inputs if `Function.set_active_input_mask` says so.

@@ -10,13 +10,13 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any
 
-from nn_core.dispatch.registry import REGISTRY
+from nn_core.engine.dispatch.registry import REGISTRY
+from nn_core.engine.graph.apply import apply
+from nn_core.engine.graph.array_functions import bound_arguments
 from nn_core.functions.compatibility import function_api as function_api
 from nn_core.functions.shape import transpose
-from nn_core.graph.apply import apply
-from nn_core.graph.array_functions import bound_arguments
-from nn_core.spec.builtin import BY_API
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.builtin import BY_API
+from nn_core.operators.spec.model import FunctionSpec
 
 
 def __getattr__(api: str) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nn_core.graph.grad import grad as grad
+from nn_core.engine.graph.grad import grad as grad
 
 
 class Grad:

@@ -7,9 +7,9 @@ function on top of this. The graph that is copied stays as it is.
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from nn_core.engine.graph.lengths import KINDS, recomputed, renewed
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
-from nn_core.graph.lengths import KINDS, recomputed, renewed
 from nn_core.variable import Variable
 
 #: Called with a function and its inputs in the copy; returns what stands for its outputs, or None for a plain copy.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from nn_core import random
-from nn_core.arrays.leases import UNCOMPUTED
-from nn_core.arrays.ndarray import NdArray
-from nn_core.dispatch.attributes import module_attributes
+from nn_core.engine.arrays.leases import UNCOMPUTED
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.dispatch.attributes import module_attributes
+from nn_core.engine.error_messages.refusal import door, fitted
+from nn_core.engine.error_messages.whole import takes_whole_numbers
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.messages.refusal import door, fitted
-from nn_core.messages.whole import takes_whole_numbers
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

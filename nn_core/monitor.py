@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
-from nn_core.dispatch.attributes import module_attributes
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.dispatch.attributes import module_attributes
+from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted, real_numbers
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.logger import logger
-from nn_core.messages.refusal import checked_count, described, door, fitted, real_numbers
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from nn_core.core.members import found_in
 from nn_core.core.module import Module
+from nn_core.engine.graph.modes import auto_forward
+from nn_core.engine.graph.node import Node
+from nn_core.engine.graph.reshape import order_for_reader
 from nn_core.errors import ArgumentError
-from nn_core.graph.modes import auto_forward
-from nn_core.graph.node import Node
-from nn_core.graph.reshape import order_for_reader
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Shape
 from nn_core.variable import Variable

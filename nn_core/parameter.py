@@ -4,16 +4,16 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.synonyms import suggestion
+from nn_core.engine.graph.modes import NO_GRAD
+from nn_core.engine.graph.modes import no_grad as no_grad
 from nn_core.errors import UnknownAttributeError
-from nn_core.graph.modes import NO_GRAD
-from nn_core.graph.modes import no_grad as no_grad
 from nn_core.graph_rewriting import copy_graph, functions_of
 from nn_core.io.exchange import hold_parameters as hold_parameters
 from nn_core.io.exchange import swap_parameters as swap_parameters
 from nn_core.io.parameters import load_parameters as load_parameters
 from nn_core.io.parameters import save_parameters as save_parameters
-from nn_core.messages.refusal import door
-from nn_core.messages.synonyms import suggestion
 from nn_core.parametric_functions.freezing import freeze, unfreeze
 from nn_core.parametric_functions.scope import clear_parameters as clear_parameters
 from nn_core.parametric_functions.scope import get_current_parameter_scope as get_current_parameter_scope

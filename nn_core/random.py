@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import checked_flag, fitted
+from nn_core.engine.graph import seeds
+from nn_core.engine.graph.node import Value
+from nn_core.engine.runtime.locks import fork_safe
+from nn_core.engine.runtime.schemas import require_like, wrong_state
 from nn_core.errors import ArgumentError, NNCoreError
-from nn_core.graph import seeds
-from nn_core.graph.node import Value
-from nn_core.messages.refusal import checked_flag, fitted
-from nn_core.runtime.locks import fork_safe
-from nn_core.runtime.schemas import require_like, wrong_state
 
 #: Generators of NumPy, of both kinds.
 Rng: TypeAlias = np.random.RandomState | np.random.Generator

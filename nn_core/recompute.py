@@ -4,9 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from nn_core.graph.modes import get_global_recompute as get_global_recompute
-from nn_core.graph.modes import recompute as recompute
-from nn_core.graph.modes import set_global_recompute as set_global_recompute
+from nn_core.engine.graph.modes import get_global_recompute as get_global_recompute
+from nn_core.engine.graph.modes import recompute as recompute
+from nn_core.engine.graph.modes import set_global_recompute as set_global_recompute
 
 P = ParamSpec("P")
 R = TypeVar("R")

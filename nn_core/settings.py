@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from nn_core.errors import ArgumentError
-from nn_core.runtime.ambient import Ambient
-from nn_core.runtime.environment import (
+from nn_core.engine.runtime.context_values import Ambient
+from nn_core.engine.runtime.environment import (
     read_bool,
     read_choices,
     read_count,
@@ -22,7 +21,8 @@ from nn_core.runtime.environment import (
     read_signals,
     read_status,
 )
-from nn_core.runtime.machine import memory_limit, processor_limits
+from nn_core.engine.runtime.machine import memory_limit, processor_limits
+from nn_core.errors import ArgumentError
 
 #: Megabytes of caches, if nothing else is said and memory is not short.
 _CACHE_MB_AT_MOST: Final = 1024
@@ -54,8 +54,8 @@ class Settings:
         plugin_timeout: NN_CORE_PLUGIN_TIMEOUT. Seconds that importing, describing and probing a plugin may take.
         check_kernels: NN_CORE_CHECK_KERNELS. True: each call of a kernel is checked, at the cost of speed.
         disable: NN_CORE_DISABLE. Names of `OPTIMIZATIONS` to do without, with commas between them.
-        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together (see `nn_core.runtime.caches`);
-            None: 1,024, or an eighth of what a container leaves the process if that is less.
+        cache_mb: NN_CORE_CACHE_MB. Megabytes that the caches of the process may take together (see
+            `nn_core.engine.runtime.caches`); None: 1,024, or an eighth of what a container leaves the process if that is less.
         deterministic: NN_CORE_DETERMINISTIC. True: results do not depend on the number of threads; see `set_deterministic`.
         strict_shapes: NN_CORE_STRICT_SHAPES. True: values that are assigned to an array are not broadcast.
         communicator: NN_CORE_COMMUNICATOR. Name of the engine of communicators; None: the one that fits the launcher.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
-from nn_core.spec.model import ArgValue, FunctionSpec
+from nn_core.operators.spec.model import ArgValue, FunctionSpec
 
 #: A raw array of some backend (numpy.ndarray, or an array on a device). The core only passes it on.
 Array: TypeAlias = Any

@@ -6,31 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from nn_core.arrays.bound_operators import VariableOperators
-from nn_core.arrays.construction import Constructed
-from nn_core.arrays.display import display_line, html_table, values_on_host
-from nn_core.arrays.ndarray import NdArray, added_state
-from nn_core.arrays.shapes import checked_shape
-from nn_core.errors import ArgumentError, GraphError, ShapeError
-from nn_core.graph.backward import run_backward
-from nn_core.graph.forward import run_forward
-from nn_core.graph.hooks import Hook
-from nn_core.graph.lengths import move_origin, size_of
-from nn_core.graph.modes import RECOMPUTE
-from nn_core.graph.node import (
-    RESHAPED,
-    Node,
-    Storage,
-    Value,
-    forward_order,
-    invalidate,
-    materialize_readers,
-    require_no_circle,
-)
-from nn_core.graph.reshape import change_leaf_shape, order_for_reader
-from nn_core.graph.uncomputed import is_uncomputed, unwritten, warn_of_no_gradient
-from nn_core.messages.attributes import Misnamed, SuggestsAttributes, offered
-from nn_core.messages.refusal import (
+from nn_core.engine.arrays.bound_operators import VariableOperators
+from nn_core.engine.arrays.construction import Constructed
+from nn_core.engine.arrays.display import display_line, html_table, values_on_host
+from nn_core.engine.arrays.ndarray import NdArray, added_state
+from nn_core.engine.arrays.shapes import checked_shape
+from nn_core.engine.error_messages.attributes import Misnamed, SuggestsAttributes, offered
+from nn_core.engine.error_messages.refusal import (
     FOREIGN,
     checked_flag,
     described,
@@ -41,7 +23,25 @@ from nn_core.messages.refusal import (
     refuses_rest,
     require_fit,
 )
-from nn_core.spec.model import FunctionSpec
+from nn_core.engine.graph.backward import run_backward
+from nn_core.engine.graph.forward import run_forward
+from nn_core.engine.graph.hooks import Hook
+from nn_core.engine.graph.lengths import move_origin, size_of
+from nn_core.engine.graph.modes import RECOMPUTE
+from nn_core.engine.graph.node import (
+    RESHAPED,
+    Node,
+    Storage,
+    Value,
+    forward_order,
+    invalidate,
+    materialize_readers,
+    require_no_circle,
+)
+from nn_core.engine.graph.reshape import change_leaf_shape, order_for_reader
+from nn_core.engine.graph.uncomputed import is_uncomputed, unwritten, warn_of_no_gradient
+from nn_core.errors import ArgumentError, GraphError, ShapeError
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Shape
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
             communicator_callbacks: one or more objects with ``on_finish_function_backward(function)`` and
                 ``on_finish_backward()``; the first is not called where ``observes_functions`` is False. One that
                 has ``begin_backward()`` may return steps of the pass from it, which run when gradients are complete:
-                see `nn_core.graph.completion.Completions`. Those of the first that does so are used.
+                see `nn_core.engine.graph.completion.Completions`. Those of the first that does so are used.
             function_pre_hook: called with each function before its gradient is computed.
             function_post_hook: called with each function after its gradient was computed.
 

@@ -29,7 +29,7 @@ from run_nnabla_cases import Results, run
 
 import nn_core
 from nn_core.ext_utils import get_extension_context
-from nn_core.spec.load import load
+from nn_core.operators.spec.load import load
 
 SPECIFICATION = Path(__file__).parents[1] / "function_spec.yaml"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from griffe import Class, Extension, Object
 
-from nn_core.messages.attributes import Misnamed
+from nn_core.engine.error_messages.attributes import Misnamed
 
 _EXAMPLE = re.compile(r"^(\s*)Example:$", re.MULTILINE)
 _BLOCK = re.compile(r"::$", re.MULTILINE)

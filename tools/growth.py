@@ -17,8 +17,8 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+from nn_core.engine.runtime.caches import caches
 from nn_core.ext_utils import get_extension_context, list_extensions
-from nn_core.runtime.caches import caches
 from nn_core.settings import cache_mb, set_cache_mb
 
 from .reliability import record, report_option

@@ -19,8 +19,8 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.arrays.casting import dtype_of
 from nn_core.context import context_scope
+from nn_core.engine.arrays.casting import dtype_of
 from nn_core.ext_utils import list_extensions
 from nn_core.testing.cases import Case, cases, context_of
 from nn_core.testing.checks.graph import Graph, _has_gradient

@@ -241,7 +241,7 @@ _SEVERAL = {"saving"}
 
 def _ambient() -> Any:
     scope = nn.get_current_parameter_scope()
-    from nn_core.graph.modes import get_global_recompute, get_no_grad
+    from nn_core.engine.graph.modes import get_global_recompute, get_no_grad
     from nn_core.settings import disabled_optimizations
 
     modes = (nn.get_auto_forward(), get_no_grad(), get_global_recompute(), nn.get_current_context(), disabled_optimizations())

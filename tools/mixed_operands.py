@@ -18,10 +18,10 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from nn_core.dispatch.registry import spec_of_api
+from nn_core.engine.dispatch.registry import spec_of_api
+from nn_core.engine.graph.python_function import PythonFunction
 from nn_core.errors import GraphError, NNCoreError
 from nn_core.functions.plugin_functions import build_function
-from nn_core.graph.python_function import PythonFunction
 from nn_core.testing.samples.registry import numbers_of, samples_of
 
 from .reliability import record, report_option

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nn_core.files.trial import PROGRAM
+from nn_core.files.probe_subprocess import PROGRAM
 
 #: Events about a path, and those that there must not be at all.
 _PATHS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.listdir")

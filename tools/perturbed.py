@@ -21,8 +21,8 @@ import click
 import numpy as np
 
 import nn_core as nn
-from nn_core.arrays import synced
 from nn_core.context import context_scope
+from nn_core.engine.arrays import synced
 from nn_core.ext_utils import list_extensions
 from nn_core.testing.cases import Case, cases
 from nn_core.testing.checks.graph import Graph, _has_gradient

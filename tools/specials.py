@@ -23,13 +23,13 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.arrays.casting import dtype_of
 from nn_core.context import context_scope
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import list_extensions
-from nn_core.graph.apply import operator_of
+from nn_core.operators.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.settings import OPTIMIZATIONS, without
-from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.testing.cases import DTYPES, context_of, functions_of
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 from nn_core.variable import forward_all

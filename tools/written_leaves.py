@@ -19,9 +19,9 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.engine.graph.python_function import PythonFunction
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import get_extension_context, list_extensions
-from nn_core.graph.python_function import PythonFunction
 
 from .reliability import record, report_option
 

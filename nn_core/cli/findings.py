@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from nn_core.dispatch.doctor import Finding
+from nn_core.engine.dispatch.doctor import Finding
 
 WIDTH: Final = 100
 _INDENT: Final = "    "

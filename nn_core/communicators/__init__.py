@@ -14,6 +14,8 @@ from nn_core.communicators.buckets import Buckets as Buckets
 from nn_core.communicators.buckets import share_parameters as share_parameters
 from nn_core.communicators.callback import AllReduceCallback as AllReduceCallback
 from nn_core.communicators.communicator import Communicator as Communicator
+from nn_core.communicators.elastic import fill_up as fill_up
+from nn_core.communicators.elastic import join as join
 from nn_core.communicators.engine import AloneEngine as AloneEngine
 from nn_core.communicators.engine import Engine as Engine
 from nn_core.communicators.engine import Handle as Handle
@@ -21,8 +23,6 @@ from nn_core.communicators.launchers import JOB_TOKEN as JOB_TOKEN
 from nn_core.communicators.launchers import Launch as Launch
 from nn_core.communicators.launchers import find_launch as find_launch
 from nn_core.communicators.local import LocalCommunicator as LocalCommunicator
-from nn_core.communicators.replacement import fill_up as fill_up
-from nn_core.communicators.replacement import join as join
 from nn_core.communicators.shards import Shards as Shards
 from nn_core.context import Context
 from nn_core.errors import ArgumentError

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.arrays.casting import dtype_of
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import ALIGNMENT_BYTES, HOST, Space, ready
 from nn_core.communicators.callback import PassSums, Ready
 from nn_core.communicators.communicator import WORLD, Communicator
-from nn_core.dispatch.plugins import get_backend
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.spaces import space_of
+from nn_core.engine.arrays.synced import ALIGNMENT_BYTES, HOST, Space, ready
+from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.graph.completion import Completed
 from nn_core.errors import ArgumentError, CommunicationError
-from nn_core.graph.completion import Completed
 from nn_core.typing import Array, Runner
 from nn_core.variable import Variable
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators.engine import Handle
-from nn_core.communicators.live import Live, live_arrays, packs, sum_dtype
+from nn_core.communicators.fixed_order_sum import total_in_steps
 from nn_core.communicators.packing import SUMS, flat_of, write_flat
-from nn_core.communicators.sums import total_in_steps
+from nn_core.communicators.reduced_arrays import Live, live_arrays, packs, sum_dtype
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.completion import Completed
 from nn_core.errors import ArgumentError
-from nn_core.graph.completion import Completed
 from nn_core.typing import Array, Step
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators.callback import AllReduceCallback, idle_callback
-from nn_core.communicators.choice import choose_engine
-from nn_core.communicators.circle import Circle
 from nn_core.communicators.engine import AloneEngine, Engine
+from nn_core.communicators.engine_choice import choose_engine
+from nn_core.communicators.fixed_order_sum import total_of
+from nn_core.communicators.group import Circle
 from nn_core.communicators.launchers import joined
 from nn_core.communicators.leaving import leave_all, leave_at_exit
-from nn_core.communicators.live import live_arrays, packs, sum_dtype
 from nn_core.communicators.packing import (
     CODES,
     NAMES,
@@ -28,9 +27,10 @@ from nn_core.communicators.packing import (
     subject_of,
     write_flat,
 )  # fmt: skip
-from nn_core.communicators.sums import total_of
-from nn_core.communicators.tree import tree_all_reduce
+from nn_core.communicators.reduced_arrays import live_arrays, packs, sum_dtype
+from nn_core.communicators.reduction_tree import tree_all_reduce
 from nn_core.context import Context, checked_context
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError
 from nn_core.logger import logger
 from nn_core.settings import settings
@@ -112,7 +112,7 @@ class Communicator:
 
         Args:
             engine: The ranks.
-            joins_late: Call none of them before `nn_core.communicators.replacement.join`: the others are elsewhere.
+            joins_late: Call none of them before `nn_core.communicators.elastic.join`: the others are elsewhere.
         """
         self._engine = engine
         self.joins_late = joins_late

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from nn_core.communicators.circle import Circle
+from nn_core.communicators.group import Circle
 
 #: The groups of each communicator of this process. A program may lose its names before the interpreter ends.
 _JOINED: Final = list[Mapping[str, Circle | None]]()

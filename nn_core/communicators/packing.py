@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.arrays.casting import dtype_of
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST
-from nn_core.communicators.circle import Circle
+from nn_core.communicators.group import Circle
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.synced import HOST
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.typing import Array
 

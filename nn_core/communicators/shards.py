@@ -7,9 +7,9 @@ import numpy as np
 from nn_core.communicators.buckets import Buckets
 from nn_core.communicators.communicator import Communicator
 from nn_core.communicators.packing import SUMS, flat_of, write_flat
-from nn_core.communicators.tree import PartialSums, terms_of_rank
+from nn_core.communicators.reduction_tree import PartialSums, terms_of_rank
+from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.errors import ArgumentError
-from nn_core.graph.seeds import FUNCTION_SEED
 from nn_core.typing import Array
 from nn_core.variable import Variable
 

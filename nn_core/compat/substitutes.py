@@ -2,7 +2,7 @@
 
 #: Modules of NNabla that are called differently here.
 RENAMED = {
-    "nnabla._array": "nn_core.arrays.ndarray",
+    "nnabla._array": "nn_core.engine.arrays.ndarray",
     "nnabla.config": "nn_core.compat.config",
     "nnabla.contrib": "nn_core.compat.contrib",
     "nnabla.contrib.context": "nn_core.compat.contrib.context",

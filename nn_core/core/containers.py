@@ -9,8 +9,8 @@ from typing import Any, overload
 
 from nn_core.core.members import Path, found_in
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.refusal import described, door
 from nn_core.errors import ArgumentError, UnknownNameError
-from nn_core.messages.refusal import described, door
 
 
 class ModuleList(Module):

@@ -8,7 +8,7 @@ until ``forward()``, and make a ``ProtoGraph`` of that.
 
 from typing import TYPE_CHECKING, Any
 
-from nn_core.network_files import network_part
+from nn_core.files.network_package import network_part
 
 if TYPE_CHECKING:
     ProtoGraph: Any

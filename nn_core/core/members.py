@@ -7,9 +7,9 @@ Every one has a path, the name of the attribute followed by positions and keys: 
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
+from nn_core.engine.error_messages.overlooked import overlook
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
-from nn_core.messages.overlooked import overlook
-from nn_core.messages.refusal import described
 from nn_core.variable import Variable
 
 #: Prefix of the names of submodules.

@@ -19,12 +19,13 @@ from nn_core.core.members import Path, found_in, is_computed, place_of, require_
 from nn_core.core.memo import ParamMemo as ParamMemo
 from nn_core.core.memo import insert_parent_name as insert_parent_name
 from nn_core.core.tree import shown, tree
+from nn_core.engine.error_messages.attributes import Misnamed
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.node import Storage
+from nn_core.engine.runtime.holders import HOLDERS
 from nn_core.errors import ArgumentError
 from nn_core.files import PathOrFile
-from nn_core.graph.node import Storage
 from nn_core.io.parameters import LoadReport, read_parameters, save_parameters
-from nn_core.messages.attributes import Misnamed
-from nn_core.messages.refusal import door
 from nn_core.parametric_functions.freezing import FROZEN, freeze
 from nn_core.parametric_functions.scope import (
     Scope,
@@ -33,7 +34,6 @@ from nn_core.parametric_functions.scope import (
     parameter_scope,
     set_parameter,
 )
-from nn_core.runtime.holders import HOLDERS
 from nn_core.variable import Variable
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 
 from nn_core.core.module import Module
 from nn_core.core.tree import name_of
+from nn_core.engine.error_messages.refusal import described, door
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described, door
 
 
 @dataclass(eq=False, repr=False)

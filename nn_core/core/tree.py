@@ -5,7 +5,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nn_core.messages.refusal import described
+from nn_core.engine.error_messages.refusal import described
 
 if TYPE_CHECKING:
     from nn_core.core.module import Module

@@ -5,13 +5,13 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import HOST, Space, ready
 from nn_core.context import Context, checked_context, get_current_context
-from nn_core.dispatch.plugins import get_backend
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.spaces import space_of
+from nn_core.engine.arrays.synced import HOST, Space, ready
+from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
-from nn_core.messages.refusal import described
 
 
 class Batches(Protocol):

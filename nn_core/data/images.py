@@ -11,7 +11,7 @@ from typing import IO, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from nn_core.data.libraries import LibraryChoice
+from nn_core.data.backend_choice import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
 
 Image: TypeAlias = np.ndarray[Any, Any]

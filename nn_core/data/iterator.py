@@ -7,22 +7,22 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from nn_core.data.course import Mark
 from nn_core.data.file_cache import DataSourceWithFileCache
-from nn_core.data.parallel import ParallelReader
-from nn_core.data.reading import Prefetcher, Produced, Reader
+from nn_core.data.loader.parallel import ParallelReader
+from nn_core.data.loader.reading import Prefetcher, Produced, Reader
+from nn_core.data.loader.tasks import Batch, BatchTransform, Collation, Padding
+from nn_core.data.loader.workers import Pool, ProcessPool, ThreadPool
 from nn_core.data.source import (
     DataSource,
     SlicedDataSource,
 )
-from nn_core.data.tasks import Batch, BatchTransform, Collation, Padding
-from nn_core.data.workers import Pool, ProcessPool, ThreadPool
+from nn_core.data.source_cursor import Mark
+from nn_core.engine.error_messages.refusal import checked_count, described, door
+from nn_core.engine.error_messages.whole import takes_whole_numbers
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
-from nn_core.messages.refusal import checked_count, described, door
-from nn_core.messages.whole import takes_whole_numbers
 from nn_core.random import Rng
-from nn_core.runtime.schemas import checked_state
 
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]

@@ -8,7 +8,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.data.libraries import LibraryChoice
+from nn_core.data.backend_choice import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
 
 Sound: TypeAlias = np.ndarray[Any, Any]

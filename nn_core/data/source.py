@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described, door
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import checked_count, checked_flag, described, door
 from nn_core.random import Rng, get_generator_state, set_generator_state
 
 #: One sample: a value for each variable.

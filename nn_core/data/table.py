@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.data.cells import float32, known_extensions, normalized, reader_of
+from nn_core.data.readers import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
 from nn_core.files.atomic import open_to_read

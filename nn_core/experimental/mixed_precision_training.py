@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.solvers.base import Solver
 from nn_core.training.loss_scale import LossScale
 from nn_core.training.reporting import report

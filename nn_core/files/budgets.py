@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from nn_core.engine.runtime.context_values import Ambient
 from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.runtime.ambient import Ambient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

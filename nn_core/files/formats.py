@@ -10,15 +10,15 @@ from typing import IO, Final
 
 import numpy as np
 
-from nn_core.dispatch.missing import absence
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.missing import absence
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError, PluginError
 from nn_core.files.atomic import atomic_writer, open_to_read, remove_leftovers
 from nn_core.files.entries import NUMBERS, Entries, Entry, PathOrFile
 from nn_core.files.hdf5 import read_hdf5, write_hdf5
 from nn_core.files.npz import read_npz, write_npz
 from nn_core.files.safetensors import read_safetensors, write_safetensors
-from nn_core.messages.refusal import described
 
 #: The attribute of arrays whose dtype NumPy lacks; files hold them as float32 with the same values.
 _DTYPE: Final = "dtype"

@@ -21,7 +21,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.synced import ALIGNMENT_BYTES, host_empty
+from nn_core.engine.arrays.synced import ALIGNMENT_BYTES, host_empty
 from nn_core.errors import FileFormatError
 from nn_core.files.budgets import budget
 from nn_core.files.entries import (
@@ -35,8 +35,8 @@ from nn_core.files.entries import (
     verify,
 )
 from nn_core.files.hdf5_plain import PlainFile, UnfamiliarError
-from nn_core.files.memory import MemoryFile, contents_of, crc32
-from nn_core.files.trial import try_reading
+from nn_core.files.mmap import MemoryFile, contents_of, crc32
+from nn_core.files.probe_subprocess import try_reading
 
 _CHECKSUM: Final = "nn_core_checksum"
 #: Attributes of the root group with the list of names, in pieces: HDF5 bounds an attribute by 64 KB.

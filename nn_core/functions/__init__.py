@@ -6,14 +6,14 @@ Every function accepts ``outputs``, NdArrays that the results are written into, 
 accepted for programs written for NNabla; the number of results follows from the other arguments. Functions of plugins
 are found here by their API name.
 
-Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+Generated from function_spec.yaml by `python -m nn_core.operators.spec`; edits are lost.
 """
 
 # ruff: noqa: A004
 
 from typing import TYPE_CHECKING
 
-from nn_core.dispatch.attributes import hide_submodules
+from nn_core.engine.dispatch.attributes import hide_submodules
 from nn_core.functions.activation import celu as celu
 from nn_core.functions.activation import crelu as crelu
 from nn_core.functions.activation import elu as elu

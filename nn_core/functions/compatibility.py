@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from nn_core.context import get_current_context
-from nn_core.graph.modes import get_auto_forward
+from nn_core.engine.graph.modes import get_auto_forward
 
 __all__ = ["function_api", "get_auto_forward", "get_current_context"]
 

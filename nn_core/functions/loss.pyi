@@ -1,7 +1,7 @@
-# Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+# Generated from function_spec.yaml by `python -m nn_core.operators.spec`; edits are lost.
 from collections.abc import Sequence
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 
 def sigmoid_cross_entropy(

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.variable import Variable
 
 #: Variables give Variables, NdArrays give NdArrays.

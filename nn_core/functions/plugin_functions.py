@@ -5,17 +5,17 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from nn_core.dispatch.claims import ambiguous, suggestion
-from nn_core.dispatch.missing import absence
-from nn_core.dispatch.offers import Offer
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.claims import ambiguous, suggestion
+from nn_core.engine.dispatch.extension_registry import Offer
+from nn_core.engine.dispatch.missing import absence
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.refusal import require_fit
+from nn_core.engine.graph.apply import apply
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.errors import UnknownAttributeError
-from nn_core.graph.apply import apply
-from nn_core.graph.derive import follows_shapes
-from nn_core.graph.imperative import one_kind
-from nn_core.messages.refusal import require_fit
-from nn_core.spec.model import FunctionSpec
-from nn_core.spec.signature import docstring, signature
+from nn_core.operators.spec.model import FunctionSpec
+from nn_core.operators.spec.signature import docstring, signature
 
 __all__ = ["__dir__", "__getattr__"]
 

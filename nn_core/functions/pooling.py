@@ -1,13 +1,13 @@
 """Functions of the topic pooling.
 
-Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+Generated from function_spec.yaml by `python -m nn_core.operators.spec`; edits are lost.
 
 The types are in the stub beside this file. At run time a function takes any arguments, and refuses those that do not fit.
 """
 
+from nn_core.engine.graph.apply import apply
 from nn_core.functions.signatures import refuse, show_signatures
-from nn_core.graph.apply import apply
-from nn_core.spec.builtin.pooling import (
+from nn_core.operators.spec.builtin.pooling import (
     AVERAGE_POOLING,
     GLOBAL_AVERAGE_POOLING,
     MAX_POOLING,

@@ -1,8 +1,8 @@
-# Generated from function_spec.yaml by `python -m nn_core.spec`; edits are lost.
+# Generated from function_spec.yaml by `python -m nn_core.operators.spec`; edits are lost.
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 
 def sum(

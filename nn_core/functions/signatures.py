@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from nn_core.engine.error_messages.refusal import surplus_arguments, unknown_keyword
 from nn_core.errors import SignatureError
-from nn_core.messages.refusal import surplus_arguments, unknown_keyword
-from nn_core.spec.model import FunctionSpec
-from nn_core.spec.signature import signature
+from nn_core.operators.spec.model import FunctionSpec
+from nn_core.operators.spec.signature import signature
 
 
 def show_signatures(functions: Mapping[str, Any], specs: Sequence[FunctionSpec]) -> None:

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import ArgumentError
 from nn_core.files import Entry, PathOrFile
 from nn_core.io.parameters import LoadReport, Parameters, load_into, read_parameters
-from nn_core.messages.refusal import door
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.variable import Variable
 

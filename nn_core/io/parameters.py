@@ -9,17 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
+from nn_core.files.network_package import HINT
 from nn_core.io.checkpoints import parameters_among
 from nn_core.logger import logger
-from nn_core.messages.refusal import door
-from nn_core.network_files import HINT
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
-from nn_core.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import door
 from nn_core.files import PathOrFile
 from nn_core.io.foreign import Layout, Values, load_foreign
 from nn_core.io.parameters import LoadReport
-from nn_core.messages.refusal import door
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

@@ -16,7 +16,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from nn_core.core.sequential import Lambda as Lambda
-from nn_core.dispatch.attributes import hide_submodules
+from nn_core.engine.dispatch.attributes import hide_submodules
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import UnknownAttributeError
 from nn_core.layers.activation import ELU as ELU
 from nn_core.layers.activation import GELU as GELU
@@ -54,7 +55,6 @@ from nn_core.layers.recurrent import LSTM as LSTM
 from nn_core.layers.recurrent import RNN as RNN
 from nn_core.layers.shape import Flatten as Flatten
 from nn_core.layers.shape import Reshape as Reshape
-from nn_core.messages.synonyms import suggestion
 
 __all__ = [
     "ELU",

@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from nn_core.core.module import Module
-from nn_core.messages.refusal import door
+from nn_core.engine.error_messages.refusal import door
 
 _L = TypeVar("_L", bound=type)
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import nn_core.functions as F
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.layers.layer import Layer, checked
-from nn_core.messages.refusal import described
 
 
 @checked

@@ -6,9 +6,9 @@ from typing import Any
 
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+from nn_core.engine.error_messages.refusal import require_axes
 from nn_core.initializer import Rng
 from nn_core.layers.layer import Layer, checked
-from nn_core.messages.refusal import require_axes
 from nn_core.parametric_functions.initial import counted
 from nn_core.parametric_functions.scope import Initializer
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.logger import logger
-from nn_core.messages.refusal import described
 from nn_core.models.layers import Layers
 from nn_core.models.network_file import NetworkFile
 from nn_core.models.utils import get_model_home

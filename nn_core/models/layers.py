@@ -5,7 +5,7 @@ from typing import Any
 
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from nn_core.graph.derive import follows_shapes
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.variable import Variable
 
 #: Length of a kernel, a stride or a padding along both axes, or one for each.

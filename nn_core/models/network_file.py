@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from nn_core.errors import ArgumentError
+from nn_core.files.network_package import network_part
 from nn_core.function import Function
-from nn_core.network_files import network_part
 from nn_core.parametric_functions.scope import Scope, parameter_scope
 from nn_core.variable import Variable
 

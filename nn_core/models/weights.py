@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, MissingFileError, ShapeError
 from nn_core.files import read_entries
 from nn_core.io.foreign import converted
 from nn_core.io.pytorch import PYTORCH
-from nn_core.messages.refusal import described
 from nn_core.models.utils import get_model_home, get_model_url_base_from_env
 from nn_core.settings import is_nnabla_program, settings
 from nn_core.utils.download import download

@@ -12,7 +12,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from nn_core.dispatch.attributes import hide_submodules, module_attributes
+from nn_core.engine.dispatch.attributes import hide_submodules, module_attributes
 from nn_core.parametric_functions.activation import prelu as prelu
 from nn_core.parametric_functions.affine import affine as affine
 from nn_core.parametric_functions.affine import embed as embed

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any
 
 import nn_core.functions as F
+from nn_core.engine.error_messages.refusal import require_axes
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.messages.refusal import require_axes
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, shape_for_parameters, trained
 from nn_core.parametric_functions.normalization import layer_normalization

@@ -5,10 +5,10 @@ from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.whole import fraction_hint, whole
 from nn_core.errors import ArgumentError
 from nn_core.initializer import ConstantInitializer, FloatArray, Rng, UniformInitializer, calc_uniform_lim_glorot
-from nn_core.messages.whole import fraction_hint, whole
 from nn_core.parametric_functions.scope import Initializer
 from nn_core.parametric_functions.scope import trained as trained
 from nn_core.typing import Shape

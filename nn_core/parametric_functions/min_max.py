@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import nn_core.functions as F
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.functions.operand import Operand
 from nn_core.initializer import ConstantInitializer, Rng
 from nn_core.parametric_functions.convolution import kernel_lengths

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
 import nn_core.functions as F
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.functions.operand import Operand
 from nn_core.parametric_functions.initial import ONES, ZEROS, shape_for_parameters, trained

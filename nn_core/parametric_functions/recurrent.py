@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 import nn_core.functions as F
+from nn_core.engine.error_messages.refusal import door, require_axes
 from nn_core.errors import ShapeError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
-from nn_core.messages.refusal import door, require_axes
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, layer, parameter_scope

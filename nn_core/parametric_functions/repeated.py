@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from nn_core.graph.node import Value
-from nn_core.graph.trace import Trace
-from nn_core.graph.trace_node import Root, Source, TraceNode
+from nn_core.engine.graph.node import Value
+from nn_core.engine.graph.trace import Trace
+from nn_core.engine.graph.trace_node import Root, Source, TraceNode
 from nn_core.variable import Variable
 
 #: Types of settings that are kept: their values never change.

@@ -10,21 +10,21 @@ from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.shapes import checked_shape
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.shapes import checked_shape
+from nn_core.engine.error_messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
+from nn_core.engine.error_messages.whole import with_whole_numbers
+from nn_core.engine.graph.imperative import call_at_once, has_ndarray
+from nn_core.engine.graph.modes import NO_GRAD
+from nn_core.engine.graph.shared_layers import NAMELESS
+from nn_core.engine.graph.trace import Trace
+from nn_core.engine.runtime.context_values import MEMO, Ambient, AmbientScope
+from nn_core.engine.runtime.holders import SCOPES
+from nn_core.engine.runtime.locks import fork_safe
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.graph.imperative import call_at_once, has_ndarray
-from nn_core.graph.modes import NO_GRAD
-from nn_core.graph.shared_layers import NAMELESS
-from nn_core.graph.trace import Trace
 from nn_core.initializer import BaseInitializer
-from nn_core.messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
-from nn_core.messages.whole import with_whole_numbers
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.repeated import as_used, call_again, remember
-from nn_core.runtime.ambient import MEMO, Ambient, AmbientScope
-from nn_core.runtime.holders import SCOPES
-from nn_core.runtime.locks import fork_safe
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 

@@ -6,8 +6,8 @@ frozen program needs no settings.
 
 from pathlib import Path
 
-from nn_core.dispatch.plugin import package_names
-from nn_core.runtime import installed
+from nn_core.engine.dispatch.plugin_record import package_names
+from nn_core.engine.runtime import installed
 
 
 def hook_dirs() -> list[str]:

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from nn_core.engine.runtime import installed
 from nn_core.errors import ArgumentError
-from nn_core.runtime import installed
 from nn_core.scaffold.kinds import KINDS, Kind
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")

@@ -9,7 +9,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from nn_core.dispatch.attributes import hide_submodules, module_attributes
+from nn_core.engine.dispatch.attributes import hide_submodules, module_attributes
 from nn_core.solvers.adagrad import Adadelta as Adadelta
 from nn_core.solvers.adagrad import Adagrad as Adagrad
 from nn_core.solvers.adagrad import RMSprop as RMSprop

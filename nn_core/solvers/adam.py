@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from nn_core.messages.refusal import checked_flag
+from nn_core.engine.error_messages.refusal import checked_flag
 from nn_core.solvers.base import Solver
 from nn_core.typing import Array, Namespace
 

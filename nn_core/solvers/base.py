@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
+from nn_core.engine.error_messages.overlooked import overlook
+from nn_core.engine.error_messages.refusal import checked_flag, described, door, fitted, refuses_rest, require_fit
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
-from nn_core.messages.overlooked import overlook
-from nn_core.messages.refusal import checked_flag, described, door, fitted, refuses_rest, require_fit
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks

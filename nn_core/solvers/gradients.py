@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import GRAPH_VERSION, ready
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.synced import GRAPH_VERSION, ready
 from nn_core.errors import GraphError
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from nn_core.graph.node import FLAGS_VERSION
-from nn_core.runtime.holders import where_parameters_are
+from nn_core.engine.graph.node import FLAGS_VERSION
+from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.solvers.hooks import Hook
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, Rule, Target

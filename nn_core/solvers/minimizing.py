@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.graph.modes import auto_forward, get_auto_forward
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.graph.modes import auto_forward, get_auto_forward
 from nn_core.logger import logger
-from nn_core.messages.refusal import described
 from nn_core.solvers.numbers import checked_number
 from nn_core.variable import Variable
 

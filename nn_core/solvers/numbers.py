@@ -5,9 +5,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from nn_core.engine.error_messages.refusal import described, require_fit
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import ArgumentError, SignatureError
-from nn_core.messages.refusal import described, require_fit
-from nn_core.messages.synonyms import suggestion
 
 if TYPE_CHECKING:
     from nn_core.solvers.base import Solver

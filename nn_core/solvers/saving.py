@@ -5,9 +5,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import door
-from nn_core.runtime.schemas import checked_state
 from nn_core.solvers.numbers import checked_number, first_rate, shown
 from nn_core.solvers.states import Slot, SolverState, States
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, extension_of, read_entries, write_entries
 from nn_core.solvers.update import Member

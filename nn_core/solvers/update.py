@@ -12,11 +12,11 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import GRAPH_VERSION, Key, Space
 from nn_core.context import Context
-from nn_core.dispatch.plugins import PLUGINS, get_backend
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.spaces import space_of
+from nn_core.engine.arrays.synced import GRAPH_VERSION, Key, Space
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, get_backend
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.settings import disabled_optimizations, is_enabled
 from nn_core.typing import Array, Backend, Namespace, Refusal, Step, extra

@@ -12,15 +12,15 @@ import numpy as np
 
 import nn_core.solvers as S
 from nn_core.context import TYPE_CONFIGS, Context
-from nn_core.dispatch.plugins import PLUGINS, REFERENCE
-from nn_core.dispatch.registry import REGISTRY
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
+from nn_core.engine.dispatch.registry import REGISTRY
+from nn_core.engine.graph.call import PreparedKernel, resolved_call
+from nn_core.engine.graph.infer import input_entries
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, NNCoreError, PluginError
-from nn_core.graph.call import PreparedKernel, resolved_call
-from nn_core.graph.infer import input_entries
-from nn_core.reference.registry import KERNELS
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
-from nn_core.testing.other_numbers import other_numbers
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
+from nn_core.testing.perturbed_inputs import other_numbers
 from nn_core.testing.samples.registry import ErrorSample, Sample, Settings, errors_of, numbers_of, samples_of
 from nn_core.testing.samples.solvers import GRADIENT_CHANGES, SOLVERS
 from nn_core.typing import extra

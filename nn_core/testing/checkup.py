@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import importlib_metadata
 
-from nn_core.dispatch.admission import core_version
-from nn_core.dispatch.doctor import UNPREFIXED, run_examination
+from nn_core.engine.dispatch.admission import core_version
+from nn_core.engine.dispatch.doctor import UNPREFIXED, run_examination
+from nn_core.engine.runtime.children import module_command, python_command
+from nn_core.engine.runtime.installed import GROUP, INDEX, installed_plugins
 from nn_core.errors import ArgumentError
-from nn_core.runtime.children import module_command, python_command
-from nn_core.runtime.installed import GROUP, INDEX, installed_plugins
 
 #: The file of tests that the kit runs on a plugin.
 _TESTS: Final = """
@@ -27,7 +27,7 @@ from nn_core.testing.cases import unavailable
 from nn_core.testing.conformance import *
 from nn_core.testing.fusions import fusion_cases
 from nn_core.testing.support import who_runs
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
 plugin = PLUGINS.plugin({name!r})
 package = plugin.entry_points[0].module.partition(".")[0]
@@ -44,7 +44,7 @@ if plugin.backends:
 """
 #: Whether the kit has anything to run on.
 _APPLIES: Final = """
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 plugin = PLUGINS.plugin({name!r})
 fusions = [offer for offer in PLUGINS.offers.of("passes", {name!r}) if offer.role == "fusion"]
 print(len(plugin.functions) + len(plugin.backends) + len(PLUGINS.registry.kernels_of({name!r})) + len(fusions))

@@ -11,8 +11,8 @@ An array counts as cleared by the last function of a pass that uses it.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.graph.node import Node, Storage
-from nn_core.graph.plan import Plan
+from nn_core.engine.graph.node import Node, Storage
+from nn_core.engine.graph.plan import Plan
 
 #: For each function, for each of its arrays: data cleared, gradient cleared.
 Flags: TypeAlias = list[list[tuple[bool, bool]]]

@@ -20,13 +20,13 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators import Communicator, Engine
-from nn_core.communicators.circle import Circle
+from nn_core.communicators.group import Circle
 from nn_core.communicators.packing import SUMS
+from nn_core.communicators.reduction_tree import PartialSums, terms_of_rank, tree_all_reduce
 from nn_core.communicators.threads import run_threads
-from nn_core.communicators.tree import PartialSums, terms_of_rank, tree_all_reduce
 from nn_core.context import Context
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import CommunicationError
 from nn_core.ext import find_extension
 from nn_core.typing import Array

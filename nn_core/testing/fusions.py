@@ -7,12 +7,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.casting import dtype_of
 from nn_core.context import Context
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import ArgumentError, NNCoreError
-from nn_core.graph.apply import operator_of
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.cases import DTYPES, context_of
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 from nn_core.variable import Variable

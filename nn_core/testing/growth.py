@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.dispatch.known import without
+from nn_core.engine.dispatch.known import without
+from nn_core.engine.graph.apply import apply
+from nn_core.engine.graph.call import forget
+from nn_core.engine.graph.infer import input_entries
 from nn_core.errors import NNCoreError
-from nn_core.graph.apply import apply
-from nn_core.graph.call import forget
-from nn_core.graph.infer import input_entries
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.registry import GRADIENTS, SHAPE_RULES
-from nn_core.spec.model import ArgSpec, FunctionSpec, InputSpec
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.registry import GRADIENTS, SHAPE_RULES
+from nn_core.operators.spec.model import ArgSpec, FunctionSpec, InputSpec
 from nn_core.testing.assertions import require
 from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_core.variable import Variable
@@ -59,7 +59,7 @@ def grown(spec: FunctionSpec) -> Iterator[FunctionSpec]:
 
 
 def _change(spec: FunctionSpec, **fields: Any) -> None:
-    from nn_core.rules import arguments
+    from nn_core.operators.rules import arguments
 
     for name, value in fields.items():
         object.__setattr__(spec, name, value)  # every module holds this very object

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.casting import dtype_of
-from nn_core.arrays.synced import Space
-from nn_core.dispatch.registry import gradient_of
-from nn_core.graph.array_functions import ArrayFunctions
-from nn_core.graph.call import PreparedKernel
-from nn_core.graph.checked import runner_of
-from nn_core.graph.plan import bind
-from nn_core.graph.rule import keeps_precisely
-from nn_core.rules.registry import GradientCall
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.arrays.synced import Space
+from nn_core.engine.dispatch.registry import gradient_of
+from nn_core.engine.graph.array_functions import ArrayFunctions
+from nn_core.engine.graph.call import PreparedKernel
+from nn_core.engine.graph.gradient_rule import keeps_precisely
+from nn_core.engine.graph.plan import bind
+from nn_core.engine.graph.sandboxed_kernel import runner_of
+from nn_core.operators.rules.registry import GradientCall
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
+from nn_core.testing.expected import Numbers, Truth, rounded, truth_of
 from nn_core.testing.operators import KEY
-from nn_core.testing.truth import Numbers, Truth, rounded, truth_of
 from nn_core.typing import Array, Runner, Shape
 
 #: Elements before and after each array that nothing may write.

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-import nn_core.reference  # fills the tables
-import nn_core.rules  # noqa: F401  # fills the tables
-from nn_core.dispatch.registry import spec_of
+import nn_core.operators.reference  # fills the tables
+import nn_core.operators.rules  # noqa: F401  # fills the tables
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.array_functions import operator_or_namespace
 from nn_core.errors import NNCoreError
-from nn_core.graph.array_functions import operator_or_namespace
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.arguments import resolve_args
-from nn_core.rules.broadcasting import broadcast_shapes
-from nn_core.rules.registry import GRADIENTS, SHAPE_RULES, GradientCall
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec, InputSpec, OutputSpec
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.rules.broadcasting import broadcast_shapes
+from nn_core.operators.rules.registry import GRADIENTS, SHAPE_RULES, GradientCall
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import WHOLE_DTYPES, FunctionSpec, InputSpec, OutputSpec
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.numeric import STEP, central_difference
 from nn_core.typing import Shape

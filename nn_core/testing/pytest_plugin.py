@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.testing.assertions import comparisons
 from nn_core.testing.cases import DTYPES, installed_backends, unavailable
 from nn_core.testing.report import Report

@@ -12,8 +12,8 @@ import numpy as np
 
 import nn_core.functions as F
 from nn_core.context import Context, context_scope
-from nn_core.dispatch.explain import explain
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.explain import explain
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import get_extension_context
 from nn_core.variable import Variable

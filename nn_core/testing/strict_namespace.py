@@ -1,8 +1,8 @@
 """A namespace over NumPy that has the array contract and refuses everything else.
 
-Kernels that pass on it run over any library that is adapted by `nn_core.adapted`. Whatever is not in `nn_core.array_contract`
-raises `ContractError` with the name that is missing: other functions, other attributes of arrays, mixing with arrays of NumPy,
-and writing into an input or into a part of another array.
+Kernels that pass on it run over any library that is adapted by `nn_core.engine.array_api_adapter`. Whatever is not in
+`nn_core.array_contract` raises `ContractError` with the name that is missing: other functions, other attributes of
+arrays, mixing with arrays of NumPy, and writing into an input or into a part of another array.
 
 >>> xp = strict_namespace()
 >>> x = xp.asarray([1.0, 2.0])

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from nn_core.context import Context
-from nn_core.dispatch.explain import Answer, Explanation, explain, explain_call
-from nn_core.dispatch.plugins import REFERENCE
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.explain import Answer, Explanation, explain, explain_call
+from nn_core.engine.dispatch.plugin_manager import REFERENCE
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.call import PreparedKernel
+from nn_core.engine.graph.infer import infer, made_outputs
 from nn_core.errors import KernelNotFoundError, NNCoreError
-from nn_core.graph.call import PreparedKernel
-from nn_core.graph.infer import infer, made_outputs
-from nn_core.reference.adapter import ReferenceKernel
-from nn_core.rules.arguments import resolve_args
-from nn_core.spec.model import TOPICS, ArgValue, FunctionSpec
+from nn_core.operators.reference.adapter import ReferenceKernel
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.spec.model import TOPICS, ArgValue, FunctionSpec
 from nn_core.testing.cases import DTYPES, Case, functions_of, has_kernel, installed_backends, unavailable
 from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_core.typing import ArrayDesc

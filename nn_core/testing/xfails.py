@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.fusions import FusionCase, is_chosen, require_known
 
 _LINE: Final = re.compile(r"(?P<id>\w+(\[[^\]]*\])?)\s+(?P<date>\d{4}-\d\d-\d\d)\s+(?P<reason>\S.*)")

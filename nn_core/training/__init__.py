@@ -6,8 +6,8 @@ Modules are imported when a name of theirs is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import UnknownAttributeError
-from nn_core.messages.synonyms import suggestion
 
 if TYPE_CHECKING:
     from nn_core.training.checkpoint import checkpoints_in as checkpoints_in

@@ -15,11 +15,11 @@ import nn_core
 from nn_core import random
 from nn_core.context import get_current_context
 from nn_core.core.module import Module
+from nn_core.engine.runtime.holders import where_parameters_are
+from nn_core.engine.runtime.schemas import require_like
 from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
 from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries
 from nn_core.logger import logger
-from nn_core.runtime.holders import where_parameters_are
-from nn_core.runtime.schemas import require_like
 from nn_core.settings import num_threads
 from nn_core.training.needed_plugins import hint_of_missing, plugins_behind
 from nn_core.training.states import as_text, copied, from_text, is_stateful, pack, set_state_of, state_of, unpack

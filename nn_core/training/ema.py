@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.runtime.holders import where_parameters_are
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described
-from nn_core.runtime.holders import where_parameters_are
-from nn_core.runtime.schemas import checked_state
 from nn_core.training.states import set_state_of, state_of
 from nn_core.training.triggers import every
 from nn_core.variable import Variable

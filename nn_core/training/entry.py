@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import ArgumentError
 from nn_core.training.triggers import TriggerLike, as_trigger, every
 

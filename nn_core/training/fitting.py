@@ -16,15 +16,15 @@ from nn_core import functions as F
 from nn_core import solvers
 from nn_core.core.module import Module
 from nn_core.data.iterators import data_iterator_simple
+from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.synonyms import suggestion
+from nn_core.engine.graph.node import Storage
+from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.errors import ArgumentError, ShapeError, SignatureError
-from nn_core.graph.node import Storage
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
-from nn_core.messages.refusal import described
-from nn_core.messages.synonyms import suggestion
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.random import seed as set_seed
-from nn_core.runtime.holders import where_parameters_are
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
 from nn_core.training.entry import Extension

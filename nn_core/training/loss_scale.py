@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.runtime.schemas import checked_state
 
 
 class LossScale:

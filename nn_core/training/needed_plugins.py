@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nn_core.dispatch.plugin import packages
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.plugin_record import packages
+from nn_core.engine.runtime import installed
 from nn_core.errors import quoted
-from nn_core.runtime import installed
 
 
 def plugins_behind(objects: Mapping[str, Any]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.communicators import Communicator, Shards, share_parameters
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
 from nn_core.training.checkpoint import FORMAT, RANDOM, Snapshot, from_bytes, to_bytes

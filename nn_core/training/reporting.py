@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.runtime.context_values import Ambient
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.runtime.ambient import Ambient
 from nn_core.training.summary import Summary
 from nn_core.variable import Variable
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
+from nn_core.engine.runtime.limits import TimeLimit, deadline_of
 from nn_core.logger import logger
-from nn_core.runtime.limits import TimeLimit, deadline_of
 from nn_core.settings import settings
 
 #: Signals that end the process when the step is finished and saved, whatever the settings say.

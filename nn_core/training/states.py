@@ -9,11 +9,11 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.core.module import Module
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.seeds import keys_of, require_keys, set_keys
+from nn_core.engine.runtime.schemas import require_like
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
-from nn_core.graph.seeds import keys_of, require_keys, set_keys
-from nn_core.runtime.schemas import require_like
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from nn_core.runtime.schemas import checked_state
+from nn_core.engine.runtime.schemas import checked_state
 
 
 class Summary:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from nn_core.communicators import Communicator
-from nn_core.communicators.replacement import fill_up, join
+from nn_core.communicators.elastic import fill_up, join
+from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.runtime.limits import TimeLimit
+from nn_core.engine.runtime.schemas import checked_state_without
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.files import wait_for_writers
 from nn_core.logger import logger
-from nn_core.messages.refusal import described
-from nn_core.runtime.limits import TimeLimit
-from nn_core.runtime.schemas import checked_state_without
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
 from nn_core.training.ranks import Progress, of_rank

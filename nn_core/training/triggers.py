@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.runtime.schemas import checked_state
 
 if TYPE_CHECKING:
     from nn_core.training.trainer import Trainer

@@ -10,11 +10,11 @@ from nn_core import random
 from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described
+from nn_core.engine.runtime.holders import where_parameters_are
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.messages.refusal import checked_count, checked_flag, described
 from nn_core.parametric_functions.scope import get_parameters
-from nn_core.runtime.holders import where_parameters_are
-from nn_core.runtime.schemas import checked_state
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.checkpoint import RANDOM

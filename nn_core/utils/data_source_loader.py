@@ -8,10 +8,10 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from nn_core.data.cells import known_extensions, normalized, read_array, read_table, reader_of
 from nn_core.data.images import IMAGE_EXTENSIONS, read_image, read_stored_image, resize_image
-from nn_core.data.places import FileReader, ResourceFileReader
+from nn_core.data.readers import known_extensions, normalized, read_array, read_table, reader_of
 from nn_core.data.sound import read_sound
+from nn_core.data.uri import FileReader, ResourceFileReader
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.utils.download import download, get_data_home
 

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.arrays.exchange import ON_HOST
-from nn_core.arrays.ndarray import NdArray
-from nn_core.arrays.synced import HOST
 from nn_core.context import Context
+from nn_core.engine.arrays.exchange import ON_HOST
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.synced import HOST
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from nn_core.dispatch.attributes import module_attributes
+from nn_core.engine.dispatch.attributes import module_attributes
+from nn_core.engine.error_messages.refusal import described, door
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described, door
 
 N = TypeVar("N", int, float)
 

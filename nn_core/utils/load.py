@@ -3,7 +3,7 @@
 from typing import Any
 
 from nn_core.context import Context
-from nn_core.network_files import network_part
+from nn_core.files.network_package import network_part
 
 
 def load(

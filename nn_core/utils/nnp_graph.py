@@ -6,7 +6,7 @@ name; an ``NnpNetworkPass`` changes the network on the way.
 
 from typing import TYPE_CHECKING, Any
 
-from nn_core.network_files import network_part
+from nn_core.files.network_package import network_part
 
 if TYPE_CHECKING:
     NnpLoader: Any

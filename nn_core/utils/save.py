@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import IO, Any
 
-from nn_core.network_files import network_part
+from nn_core.files.network_package import network_part
 from nn_core.variable import Variable
 
 

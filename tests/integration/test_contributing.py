@@ -52,7 +52,7 @@ class Copy:
     def output(self, program, *, generated=False):
         """Return what a program that uses the copy prints, after ``make gen`` where that is part of the row."""
         if generated:
-            self._run("-m", "nn_core.spec")
+            self._run("-m", "nn_core.operators.spec")
         return self._run("-c", IMPORTS + textwrap.dedent(program))
 
     def _run(self, *words):
@@ -121,12 +121,14 @@ def test_an_argument(copy):
         after="api: softsign",
     )
     copy.change(
-        "nn_core/reference/activation.py",
+        "nn_core/operators/reference/activation.py",
         "lambda xp, x: x / (1 + xp.abs(x))",
         "lambda xp, x, slope: slope * x / (1 + xp.abs(x))",
     )
     copy.change(
-        "nn_core/rules/activation.py", "    return root * root\n\n\ndef _", "    return root * root * g.slope\n\n\ndef _"
+        "nn_core/operators/rules/activation.py",
+        "    return root * root\n\n\ndef _",
+        "    return root * root * g.slope\n\n\ndef _",
     )
     printed = copy.output(
         """
@@ -244,13 +246,13 @@ def test_a_solver(copy):
 def test_a_fusion_of_operators(copy):
     pytest.importorskip("nn_ext_cpu", reason="a backend with kernels of fusions")
     copy.add(
-        "nn_core/graph/inference_fusion.py",
+        "nn_core/engine/graph/inference_fusion.py",
         "\n    def _take_identity(self, node: Node) -> bool:\n        return True\n",
         after="return bool(self.nodes[0].args",
     )
     printed = copy.output(
         """
-        from nn_core.graph.forward import KEEP_OUTPUTS, forward_plan
+        from nn_core.engine.graph.forward import KEEP_OUTPUTS, forward_plan
         nn.set_default_context(nn.Context(["cpu:float"]))
         x, w = nn.Variable.from_numpy_array(np.ones((1, 1, 3, 3))), nn.Variable.from_numpy_array(np.full((1, 1, 2, 2), 0.1))
         y = F.relu(F.identity(F.convolution(x, w)))

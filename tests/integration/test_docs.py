@@ -19,8 +19,8 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import errors, ext, ext_utils, files, initializer, monitor, settings, training
 from nn_core.__main__ import main
-from nn_core.data import iterators, parts, source
-from nn_core.spec import load
+from nn_core.data import iterators, source, split
+from nn_core.operators.spec import load
 from nn_core.utils import learning_rate_scheduler
 from tests.integration.markdown import ROOT, relative_links, run_blocks
 
@@ -167,7 +167,7 @@ def _listed(module):
 
 @pytest.mark.parametrize(
     "module",
-    [nn, PF, S, initializer, training, ext, ext_utils, monitor, learning_rate_scheduler, files, iterators, source, parts],
+    [nn, PF, S, initializer, training, ext, ext_utils, monitor, learning_rate_scheduler, files, iterators, source, split],
     ids=lambda module: module.__name__,
 )
 def test_the_reference_has_all_public_names(module):

@@ -25,7 +25,7 @@ MODULES = [
         "nn_core.utils.data_source",
         "nn_core.utils.data_source_implements",
         "nn_core.utils.data_iterator",
-        "nn_core.data.stored",
+        "nn_core.data.array_sources",
         "nn_core.experimental.viewers",
         "nn_core.utils.profiler",
         "nn_core.testing",

@@ -16,9 +16,9 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from benchmarks.workloads import image_sizes, stochastic_depth, tree_lstm
+from nn_core.engine.graph import call, direct, replay, trace
+from nn_core.engine.runtime.caches import clear_caches
 from nn_core.ext_utils import list_extensions
-from nn_core.graph import call, direct, replay, trace
-from nn_core.runtime.caches import clear_caches
 
 WARM_UP, STEPS, IRREGULAR_STEPS = 1000, 10_000, 20_000
 #: The allocator keeps what it has; a leak of 200 bytes a step is above this.

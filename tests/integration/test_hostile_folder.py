@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from nn_core.runtime.children import module_command, python_command, repeated_command
+from nn_core.engine.runtime.children import module_command, python_command, repeated_command
 
 ROOT = Path(__file__).parents[2]
 #: Modules that children of nn_core import: of the standard library, of packages, and those that Python itself looks for.
@@ -99,7 +99,7 @@ def test_modules_run_as_programs(tmp_path):
 
 def test_every_child_is_started_by_these_commands():
     """The only other mention of the interpreter is the rank of ``nn-core launch``, which has the folder of its program."""
-    allowed = {"nn_core/runtime/children.py": 2, "extensions/nn_ext_mpi/nn_ext_mpi/command.py": 1}
+    allowed = {"nn_core/engine/runtime/children.py": 2, "extensions/nn_ext_mpi/nn_ext_mpi/command.py": 1}
     packages = [ROOT / "nn_core", *ROOT.glob("extensions/nn_ext_*/nn_ext_*")]
     found = {}
     for path in (path for package in packages for path in sorted(package.rglob("*.py"))):

@@ -7,8 +7,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.dispatch.registry import spec_of
-from nn_core.graph.call import resolved_call
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.call import resolved_call
 from nn_core.training import LossScale, Updater
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 arrays need ml_dtypes")

@@ -7,9 +7,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.engine.graph import replay
+from nn_core.engine.graph.forward import KEEP_OUTPUTS, forward_plan
 from nn_core.ext_utils import get_extension_context
-from nn_core.graph import replay
-from nn_core.graph.forward import KEEP_OUTPUTS, forward_plan
 from nn_core.settings import OPTIMIZATIONS, without
 
 IMAGE = (2, 3, 12, 12)

@@ -8,7 +8,7 @@ import pytest
 
 import nn_core as nn
 from nn_core import context, settings
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from tools.tasks import PAGE, lines_of, page, tasks
 
 TASKS = {task.ours.stem: task for task in tasks()}

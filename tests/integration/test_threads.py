@@ -11,8 +11,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.engine.graph import call
 from nn_core.ext_utils import list_extensions
-from nn_core.graph import call
 
 N_THREADS, STEPS = 3, 25
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.registry import spec_of
-from nn_core.graph import call
-from nn_core.runtime import installed
-from nn_core.testing import cases, other_numbers, truth
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph import call
+from nn_core.engine.runtime import installed
+from nn_core.testing import cases, expected, perturbed_inputs
 from nn_core.testing.cases import Case, ErrorCase, FunctionCase
 from nn_core.testing.samples.registry import Sample, errors_of, samples_of
 
@@ -61,8 +61,8 @@ def forget() -> None:
     """Forget what was prepared and computed with other kernels and rules."""
     call.forget()
     cases._prepared.cache_clear()
-    truth.truth_of.cache_clear()
-    other_numbers.other_numbers.cache_clear()
+    expected.truth_of.cache_clear()
+    perturbed_inputs.other_numbers.cache_clear()
 
 
 class Bed:

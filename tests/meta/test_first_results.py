@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nn_core.dispatch.registry import spec_of
-from nn_core.reference.adapter import ReferenceKernel
-from nn_core.reference.registry import KERNELS
-from nn_core.spec.builtin import SPECS
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.operators.reference.adapter import ReferenceKernel
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.spec.builtin import SPECS
 from nn_core.testing.cases import cases, has_kernel
 from nn_core.testing.checks.reuse import check_reuse
 from nn_core.testing.checks.rules import check_description
-from nn_core.testing.other_numbers import other_numbers
+from nn_core.testing.perturbed_inputs import other_numbers
 from nn_core.testing.samples.registry import CONSTANT, samples_of
 
 
@@ -72,6 +72,6 @@ def test_samples_that_tell_nothing_are_found(monkeypatch):
     spec = spec_of("Tanh")
     check_description(spec)
     empty = [sample for sample in samples_of(spec) if sample.name == "empty"]
-    monkeypatch.setattr("nn_core.testing.other_numbers.samples_of", lambda spec: empty)
+    monkeypatch.setattr("nn_core.testing.perturbed_inputs.samples_of", lambda spec: empty)
     with pytest.raises(AssertionError, match="Tanh: other numbers in the inputs of a sample must give other results"):
         check_description(spec)

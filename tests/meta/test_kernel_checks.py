@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nn_core.dispatch.known import KnownOperators
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.known import KnownOperators
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph import gradient_compiler
 from nn_core.errors import ArgumentError
-from nn_core.graph import gradient_compiler
-from nn_core.reference.adapter import ReferenceKernel
-from nn_core.reference.registry import KERNELS
+from nn_core.operators.reference.adapter import ReferenceKernel
+from nn_core.operators.reference.registry import KERNELS
 from nn_core.testing.cases import SolverCase, solver_cases
 from nn_core.testing.checks.backward import check_backward, check_replaced_inputs, compare_gradients
 from nn_core.testing.checks.forward import check_determinism, check_forward
@@ -27,7 +27,7 @@ from nn_core.testing.drawing import values
 from nn_core.testing.growth import LATER
 from nn_core.testing.kernels import KernelRun
 from nn_core.testing.operators import run_gradient
-from nn_core.testing.other_numbers import other_numbers
+from nn_core.testing.perturbed_inputs import other_numbers
 from nn_core.testing.samples.registry import Sample
 from nn_core.typing import Refusal
 

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
 from nn_core.ext import FunctionPackage, gradient, hookimpl, kernel, register, unregister
 from nn_core.testing import cases, convention, error, sample
 from nn_core.testing.cases import RuleCase

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nn_core.dispatch.registry import spec_of
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.registry import GRADIENTS
-from nn_core.spec.model import ArgSpec, BackwardSpec, InputSpec
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.registry import GRADIENTS
+from nn_core.operators.spec.model import ArgSpec, BackwardSpec, InputSpec
 from nn_core.testing.cases import RuleCase
 from nn_core.testing.checks.rules import (
     check_description,

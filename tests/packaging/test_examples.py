@@ -14,7 +14,7 @@ np.testing.assert_allclose(y.d, x.d * gate, rtol=1e-5)
 np.testing.assert_allclose(x.g, gate * (1 + 2 * x.d * (1 - gate)), rtol=1e-4, atol=1e-6)
 assert "acme_swish_beta" in dir(F)
 assert F.acme_swish_beta.__doc__.startswith("Swish")
-from nn_core.dispatch.explain import explain
+from nn_core.engine.dispatch.explain import explain
 print(explain(y))
 """
 TRACED = """

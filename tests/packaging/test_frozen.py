@@ -13,10 +13,10 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import ext
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import PluginError
 from nn_core.ext_utils import get_extension_context
-from nn_core.stubs import functions_stub
+from nn_core.scaffold.stubs import functions_stub
 
 FROZEN = Path(__file__).parent / "frozen"
 NAMES = {

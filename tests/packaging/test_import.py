@@ -6,7 +6,8 @@ import sys
 from benchmarks.import_time import write_plugins
 
 DENIED = {
-    "click", "h5py", "importlib_metadata", "matplotlib", "ml_dtypes", "nn_core.reference", "nn_core.spec.load",
+    "click", "h5py", "importlib_metadata", "matplotlib", "ml_dtypes", "nn_core.operators.reference",
+    "nn_core.operators.spec.load",
     "packaging", "pip", "pluggy", "pytest", "rich", "scipy", "setuptools", "torch", "tqdm", "yaml",
 }  # fmt: skip
 

@@ -9,10 +9,10 @@ import pytest
 
 import nn_core as nn
 import nn_core.testing.samples  # fills the tables
+from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import NNCoreError
-from nn_core.graph.apply import operator_of
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 
 OPERATORS = [spec for spec in SPECS if not spec.has("composite") and samples_of(spec)]

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
-from nn_core.reference import pooling
-from nn_core.spec.builtin import SPECS
+from nn_core.operators.reference import pooling
+from nn_core.operators.spec.builtin import SPECS
 from tools.fuzz import elements
 from tools.fuzz.lane import check_programs
 from tools.fuzz.noise import FEW, PRECISIONS, agree, dtypes_of, tolerance
@@ -37,7 +37,7 @@ def test_some_random_programs_give_true_results() -> None:
 
 
 def test_a_planted_fault_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nn_core.rules.registry import GRADIENTS
+    from nn_core.operators.rules.registry import GRADIENTS
 
     monkeypatch.setitem(GRADIENTS, "Transpose", lambda F, g: None)
     (finding,) = _first(check_programs(3, 200))
@@ -75,7 +75,7 @@ def ways_of(actions, **settings):
 
 @pytest.mark.parametrize("special", SPECIALS)
 def test_a_special_number_has_the_place_that_it_has_in_truth(special: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nn_core.reference.registry import KERNELS
+    from nn_core.operators.reference.registry import KERNELS
 
     way = ways_of([Action("write", (0, "element", (special, 4)))])
     run, difference = perform(Reference(RECTIFIED), way)
@@ -88,7 +88,7 @@ def test_a_special_number_has_the_place_that_it_has_in_truth(special: float, mon
 
 @pytest.mark.parametrize("type_config", ["half", "bfloat16"])
 def test_half_precision_is_allowed_its_rounding_and_no_more(type_config: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nn_core.reference.registry import KERNELS
+    from nn_core.operators.reference.registry import KERNELS
 
     way = ways_of([], type_config=type_config)
     assert perform(Reference(RECTIFIED), way)[1] is None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nn_core.graph import call, rule
+from nn_core.engine.graph import call, gradient_rule
 from tools import half_precision
 from tools.half_precision import COMPOSITES, FORMATS, Outcome, chosen, of_composite, of_sample, units
 
@@ -45,7 +45,7 @@ def outcomes_of(function: str) -> list[Outcome]:
 @pytest.mark.parametrize("function", ["GELU", "Swish", "NormNormalization", "CumProd"])
 def test_a_rule_that_rounds_each_step_is_found(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(outcome.is_finding for outcome in outcomes_of(function))
-    monkeypatch.setattr(rule, "widens", lambda spec, context: False)
+    monkeypatch.setattr(gradient_rule, "widens", lambda spec, context: False)
     call.forget()
     try:
         assert any(outcome.is_finding for outcome in outcomes_of(function))
@@ -54,5 +54,5 @@ def test_a_rule_that_rounds_each_step_is_found(function: str, monkeypatch: pytes
 
 
 def test_a_function_of_others_that_rounds_each_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nn_core.graph.precision.NARROW", ())
+    monkeypatch.setattr("nn_core.engine.graph.precision.NARROW", ())
     assert of_composite("std of two", "reference", "float16").is_finding

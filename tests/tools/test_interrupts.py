@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from nn_core.runtime.ambient import AmbientScope
+from nn_core.engine.runtime.context_values import AmbientScope
 from tools import interrupts
 
 #: A file that is opened by the very call that is interrupted is closed by the garbage collector, with a warning.

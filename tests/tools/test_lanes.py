@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core.graph.plan import Plan
-from nn_core.spec.builtin import SPECS
+from nn_core.engine.graph.plan import Plan
+from nn_core.operators.spec.builtin import SPECS
 from nn_core.testing.samples.registry import samples_of
 from tools import growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nn_core.dispatch.plugins import PLUGINS, Plugins
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
+from nn_core.engine.runtime import installed
 from nn_core.parameter import clear_parameters
-from nn_core.runtime import installed
 
 _numbers = itertools.count()
 KINDS = Path(__file__).parents[2] / "examples" / "plugin_kinds"

@@ -10,7 +10,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.arrays import bound_operators, numpy_protocol, pictures
+from nn_core.engine.arrays import bound_operators, numpy_protocol, pictures
 from nn_core.errors import ArgumentError, GraphError, PluginError, ShapeError
 
 KINDS = ("static", "dynamic", "array")
@@ -237,7 +237,7 @@ def test_comparisons_of_arrays_are_no_truth_value():
 
 
 #: The modules that bind methods to Variable and NdArray.
-BINDERS = ("nn_core.arrays.operators", "nn_core.arrays.indexing")
+BINDERS = ("nn_core.engine.arrays.operators", "nn_core.engine.arrays.indexing")
 
 
 def test_stub_declares_what_is_bound():

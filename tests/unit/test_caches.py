@@ -8,10 +8,10 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.engine.graph.call import _CALLS
+from nn_core.engine.runtime import caches
+from nn_core.engine.runtime.caches import Cache, KeyedCache, balance, register_cache
 from nn_core.errors import ArgumentError
-from nn_core.graph.call import _CALLS
-from nn_core.runtime import caches
-from nn_core.runtime.caches import Cache, KeyedCache, balance, register_cache
 from nn_core.settings import cache_mb, set_cache_mb
 
 
@@ -87,7 +87,7 @@ def test_cleared_caches_are_filled_again():
 
 SIZES = """
 import numpy as np, nn_core as nn, nn_core.functions as F, nn_core.parametric_functions as PF
-from nn_core.runtime import caches
+from nn_core.engine.runtime import caches
 from nn_core.ext_utils import get_extension_context
 nn.set_default_context(get_extension_context("cpu"))
 

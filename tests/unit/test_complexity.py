@@ -12,10 +12,10 @@ from tests.integration.markdown import ROOT
 LIMIT = 12
 #: Functions that each call passes, where a call more would be felt; the comments there say so.
 HOT = {
-    ("nn_core/graph/trace.py", "Trace.follow"),
-    ("nn_core/graph/run.py", "run"),
-    ("nn_core/graph/plan.py", "Plan.run"),
-    ("nn_core/rules/arguments.py", "resolve_args"),
+    ("nn_core/engine/graph/trace.py", "Trace.follow"),
+    ("nn_core/engine/graph/run.py", "run"),
+    ("nn_core/engine/graph/plan.py", "Plan.run"),
+    ("nn_core/operators/rules/arguments.py", "resolve_args"),
 }
 PACKAGES = [ROOT / "nn_core", *sorted(path.parent for path in (ROOT / "extensions").glob("*/nn_ext_*/__init__.py"))]
 LONGEST_LINE = 120

@@ -11,10 +11,10 @@ import nn_core.functions as F
 from nn_core import context
 from nn_core.communicators.communicator import Communicator
 from nn_core.context import Context, context_scope, get_current_context, set_default_context
+from nn_core.engine.runtime import installed
+from nn_core.engine.runtime.context_values import Ambient
 from nn_core.errors import ArgumentError, UnknownAttributeError
 from nn_core.ext_utils import get_extension_context
-from nn_core.runtime import installed
-from nn_core.runtime.ambient import Ambient
 from nn_core.settings import Settings
 
 

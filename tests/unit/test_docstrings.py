@@ -17,10 +17,10 @@ import nn_core.initializer as I
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import context, settings
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.runtime import registrations
-from nn_core.runtime.caches import _CACHES
-from nn_core.spec.builtin import SPECS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.runtime import registrations
+from nn_core.engine.runtime.caches import _CACHES
+from nn_core.operators.spec.builtin import SPECS
 from tests.integration.markdown import ROOT
 
 #: Names that examples take for granted, as the documentation does.

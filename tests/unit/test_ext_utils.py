@@ -7,7 +7,7 @@ import pytest
 from nn_core import ext_utils
 from nn_core.communicators import LocalCommunicator, launchers
 from nn_core.context import Context
-from nn_core.dispatch.plugins import Plugins
+from nn_core.engine.dispatch.plugin_manager import Plugins
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.ext_utils import get_extension_context, import_extension_module, list_extensions
 
@@ -93,7 +93,7 @@ def test_failures_come_when_the_name_is_given(install):
 def test_the_module_of_an_extension(install):
     name = install.backend("acme")
     assert import_extension_module("acme") is sys.modules[name]
-    assert import_extension_module("reference").__name__ == "nn_core.reference"
+    assert import_extension_module("reference").__name__ == "nn_core.operators.reference"
 
 
 def test_the_module_of_a_broken_extension_is_an_error(install):

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core.dispatch.plugins import Plugins
+from nn_core.engine.dispatch.plugin_manager import Plugins
+from nn_core.engine.runtime.children import python_command
 from nn_core.errors import ArgumentError, DiskFullError, DTypeError, FileFormatError
-from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, hdf5, read_entries, trial, write_entries
+from nn_core.files import FORMATS, Entry, atomic_writer, extension_of, hdf5, probe_subprocess, read_entries, write_entries
 from nn_core.parameter import set_parameter
-from nn_core.runtime.children import python_command
 from nn_core.settings import Settings
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
@@ -400,15 +400,15 @@ def test_hdf5_on_which_the_library_crashes_or_loops(tmp_path, monkeypatch):
     with h5py.File(path, "w") as store:
         store.create_dataset("w", data=np.ones(3), chunks=(3,))
     program = "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
-    monkeypatch.setattr(trial, "settings", Settings)
-    monkeypatch.setattr(trial, "PROGRAM", program + "import os\nos.abort()")
+    monkeypatch.setattr(probe_subprocess, "settings", Settings)
+    monkeypatch.setattr(probe_subprocess, "PROGRAM", program + "import os\nos.abort()")
     with pytest.raises(FileFormatError, match=r"file\.h5: the HDF5 library must read it, got a crash \(SIGABRT\): it is dam"):
         read_entries(path, ".h5")
     program += "resource.setrlimit(resource.RLIMIT_CPU, (1, 2))\n"
-    monkeypatch.setattr(trial, "PROGRAM", program + "while True: pass")
+    monkeypatch.setattr(probe_subprocess, "PROGRAM", program + "while True: pass")
     with path.open("rb") as file, pytest.raises(FileFormatError, match="in 20 s of computing, got no end: it is damaged"):
         read_entries(io.BytesIO(file.read()), ".h5")
-    monkeypatch.setattr(trial, "settings", lambda: Settings(trust_hdf5=True))
+    monkeypatch.setattr(probe_subprocess, "settings", lambda: Settings(trust_hdf5=True))
     assert read_entries(path, ".h5")["w"].values.tolist() == [1, 1, 1]
 
 
@@ -436,9 +436,9 @@ def test_a_trial_reads_what_the_caller_reads(tmp_path):
     for values in (np.ones(3), np.array([b"text"])):
         with h5py.File(path, "w") as store:
             store["w"] = values
-        result = subprocess.run(python_command(trial.PROGRAM, "20", str(path)), capture_output=True, check=False)
+        result = subprocess.run(python_command(probe_subprocess.PROGRAM, "20", str(path)), capture_output=True, check=False)
         assert (result.returncode, result.stderr) == (0, b"")
-        result = subprocess.run(python_command(trial.PROGRAM, "20", ""), input=path.read_bytes(), check=False)
+        result = subprocess.run(python_command(probe_subprocess.PROGRAM, "20", ""), input=path.read_bytes(), check=False)
         assert result.returncode == 0
 
 

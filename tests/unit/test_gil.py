@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import nn_core
-from nn_core.runtime.gil import require_gil
+from nn_core.engine.runtime.gil import require_gil
 
 
 def test_an_interpreter_with_its_lock_is_accepted(monkeypatch):

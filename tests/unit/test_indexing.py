@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_core.engine.graph.apply import operator
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.graph.apply import operator
 
 VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 KEYS = {

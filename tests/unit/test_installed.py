@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nn_core.dispatch import doctor
-from nn_core.dispatch.plugin import State, packages
+from nn_core.engine.dispatch import doctor
+from nn_core.engine.dispatch.plugin_record import State, packages
+from nn_core.engine.runtime import installed, metadata
+from nn_core.engine.runtime.metadata import scan
 from nn_core.errors import PluginError
-from nn_core.runtime import installed, metadata
-from nn_core.runtime.metadata import scan
 
 GROUP, INDEX = installed.GROUP, installed.INDEX
 SOUND = f"[{GROUP}]\nsound = nn_ext_sound.plugin\n"
@@ -139,7 +139,7 @@ def test_a_copy_of_ours_without_metadata_has_its_reference_kernels(monkeypatch):
     monkeypatch.setattr(installed, "scan", lambda groups: metadata.Scan((), ()))
     installed.forget()
     (entry,) = installed.entry_points()["reference"]
-    assert entry.module == "nn_core.reference.plugin"
+    assert entry.module == "nn_core.operators.reference.plugin"
     monkeypatch.undo()
     installed.forget()
 
@@ -166,7 +166,7 @@ CHANGED_FOLDER = """
 import os, sys
 sys.path.insert(0, {path!r})
 from nn_core.ext import find_extension
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 assert "late" in PLUGINS.names()
 os.chdir("/")
 print(PLUGINS.plugin("late").failure, PLUGINS.plugin("late").label, {path!r} in sys.path, len(sys.path))
@@ -181,6 +181,6 @@ def test_a_plugin_on_a_relative_path_outlives_a_change_of_folder(tmp_path, relat
     found = subprocess.run(
         [sys.executable, "-c", CHANGED_FOLDER.format(path=relative)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(metadata.__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(metadata.__file__).parents[3])},
     )  # fmt: skip
     assert found.stdout.startswith("None 'late' (nn-ext-late 1.0) True"), found.stderr

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from nn_core.runtime.locks import fork_safe
+from nn_core.engine.runtime.locks import fork_safe
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()"),

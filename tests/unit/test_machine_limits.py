@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nn_core.runtime.machine import cpu_quota, memory_limit
+from nn_core.engine.runtime.machine import cpu_quota, memory_limit
 from nn_core.settings import thread_limits
 
 #: Files, the quota of processors, and the limit of memory in bytes.

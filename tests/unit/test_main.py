@@ -10,9 +10,9 @@ from click.testing import CliRunner
 import nn_core as nn
 from nn_core import __main__ as command
 from nn_core.__main__ import main
-from nn_core.dispatch import doctor, explain
-from nn_core.dispatch.plugins import PLUGINS, Plugins
-from nn_core.runtime import installed
+from nn_core.engine.dispatch import doctor, explain
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
+from nn_core.engine.runtime import installed
 
 #: The plugins that are installed beside those of a test; the doctor examines each in a process of its own, for a second.
 OTHERS = set(installed.installed_plugins()) - {installed.CORE_PLUGIN}

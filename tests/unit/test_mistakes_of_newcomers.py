@@ -9,7 +9,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.data.stored import ArrayDataSource, ImageFolderDataSource
+from nn_core.data.array_sources import ArrayDataSource, ImageFolderDataSource
 from nn_core.errors import ArgumentError, MissingFileError, NNCoreError, ShapeError, SignatureError
 from nn_core.ext_utils import get_extension_context
 from nn_core.training import fit

@@ -12,7 +12,8 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core import backward_functions, function_bases, host
+from nn_core import backward_functions, function_bases
+from nn_core.compat import host
 from nn_core.errors import ArgumentError, GraphError, UnknownAttributeError
 
 #: Names of the package that are a function, or the logger, and a submodule; the former is what programs want.

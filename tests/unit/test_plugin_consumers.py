@@ -12,10 +12,10 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import __main__, ext, monitor
 from nn_core.data.table import CsvDataSource
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.graph import forward
 from nn_core.errors import ArgumentError, FileFormatError, PluginError
 from nn_core.experimental.graph_converters import GraphConverter
-from nn_core.graph import forward
 from nn_core.training import Trainer, Updater, every
 from nn_core.utils import data_source
 from nn_core.utils.data_iterator import data_iterator, data_iterator_simple

@@ -12,9 +12,9 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import __main__, ext, initializer
-from nn_core.dispatch.kinds import KINDS
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.stubs import functions_stub
+from nn_core.engine.dispatch.kinds import KINDS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.scaffold.stubs import functions_stub
 from nn_core.utils import learning_rate_scheduler
 from tests.integration.markdown import ROOT
 

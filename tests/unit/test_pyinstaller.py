@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 import nn_core.pyinstaller as frozen
-from nn_core.runtime import installed
+from nn_core.engine.runtime import installed
 
 
 def test_the_hook_collects_the_core_and_every_plugin(monkeypatch: pytest.MonkeyPatch) -> None:

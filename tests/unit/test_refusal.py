@@ -117,7 +117,7 @@ def test_a_fault_of_a_pass_is_not_called_a_wrong_argument(run, monkeypatch):
         raise ValueError("cannot reshape array of size 1 into shape (2,2)")
 
     y = F.exp(nn.Variable(X, need_grad=True))
-    monkeypatch.setattr("nn_core.graph.compile.Builder.finish", fail)
+    monkeypatch.setattr("nn_core.engine.graph.compile.Builder.finish", fail)
     with pytest.raises(ValueError, match=r"^cannot reshape array") as caught:
         run(y)
     assert not isinstance(caught.value, ArgumentError)

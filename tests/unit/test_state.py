@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from nn_core.engine.runtime.context_values import Ambient, AmbientScope
 from nn_core.errors import ArgumentError
-from nn_core.runtime.ambient import Ambient, AmbientScope
 
 
 @pytest.fixture

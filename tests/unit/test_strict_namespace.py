@@ -10,10 +10,10 @@ import pytest
 
 import nn_core
 from nn_core.array_contract import ATTRIBUTES, CONTRACT_VERSION, FUNCTIONS, METHODS
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.arguments import resolve_args
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.assertions import assert_identical
 from nn_core.testing.operators import KEY
 from nn_core.testing.samples.registry import numbers_of, samples_of

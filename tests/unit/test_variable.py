@@ -12,8 +12,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parameter
 import nn_core.parametric_functions as PF
+from nn_core.engine.graph.apply import operator
 from nn_core.errors import ArgumentError, GraphError, ShapeError, UnknownAttributeError
-from nn_core.graph.apply import operator
 
 sin, mul2, affine = operator("sin"), operator("mul2"), operator("affine")
 

@@ -7,9 +7,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.data.iterators import data_iterator_simple
+from nn_core.engine.error_messages.whole import whole
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError
 from nn_core.initializer import NormalInitializer
-from nn_core.messages.whole import whole
 from nn_core.parameter import get_parameter_or_create
 
 KINDS = {"float": float, "float32": np.float32, "0-d array": lambda n: np.array(float(n)), "int64": np.int64}

@@ -10,15 +10,15 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.initializer as I
+import nn_core.operators.spec.builtin
 import nn_core.parametric_functions as PF
-import nn_core.spec.builtin
 from nn_core.data.iterators import data_iterator_simple
+from nn_core.engine.error_messages.whole import _integers_of
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.messages.whole import _integers_of
 from nn_core.monitor import Monitor, MonitorImage
 from nn_core.testing.samples.registry import numbers_of, samples_of
 
-TOPICS = [module.name for module in pkgutil.iter_modules(nn_core.spec.builtin.__path__)]
+TOPICS = [module.name for module in pkgutil.iter_modules(nn_core.operators.spec.builtin.__path__)]
 INTEGERS = {"int", "ints", "axis", "axes", "shape", "index"}
 #: Settings of the specification that have another name or meaning in the public function.
 OTHERS = {
@@ -104,7 +104,7 @@ def check(call, settings, name):
 @pytest.mark.parametrize("topic", TOPICS)
 def test_settings_of_functions(topic):
     tried, expected = set(), set()
-    for spec in import_module(f"nn_core.spec.builtin.{topic}").SPECS:
+    for spec in import_module(f"nn_core.operators.spec.builtin.{topic}").SPECS:
         names = {a.name for a in spec.args if a.type in INTEGERS and (spec.api, a.name) not in OTHERS}
         expected |= {(spec.api, name) for name in names if hasattr(F, spec.api)}
         for sample in samples_of(spec) if hasattr(F, spec.api) else ():

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.engine.graph.node import Node, Storage
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import Node, Storage
 
 from .noise import PRECISIONS, Noise, shaken
 from .oracle import gradients_of, key_of, run_kernel

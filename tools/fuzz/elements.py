@@ -19,10 +19,10 @@ from typing import Any, Final
 import numpy as np
 
 import nn_core as nn
+from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import NNCoreError
-from nn_core.graph.apply import operator_of
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.cases import context_of
 from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_core.variable import forward_all

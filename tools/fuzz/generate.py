@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 import nn_core as nn
+from nn_core.engine.graph.node import forward_order
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import forward_order
 from nn_core.variable import Variable
 
 from .conditioning import amplifies

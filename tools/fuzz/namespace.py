@@ -8,8 +8,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.engine.graph.apply import operator
 from nn_core.ext_utils import get_extension_context
-from nn_core.graph.apply import operator
 from nn_core.settings import without
 
 HEAD = """\
@@ -22,9 +22,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.arrays.casting import dtype_of
+from nn_core.engine.arrays.casting import dtype_of
 from nn_core.ext_utils import get_extension_context
-from nn_core.graph.apply import operator
+from nn_core.engine.graph.apply import operator
 from nn_core.settings import without
 
 stack = ExitStack()

@@ -6,9 +6,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.arrays.casting import dtype_of
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.graph.node import Node, Storage
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import Node, Storage
 from tools.specials import SPREADING
 
 from .program import Array

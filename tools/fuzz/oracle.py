@@ -13,11 +13,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.graph.node import Node, Storage, Value, forward_order
 from nn_core.errors import NNCoreError
-from nn_core.graph.node import Node, Storage, Value, forward_order
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.registry import GRADIENTS, GradientCall
-from nn_core.spec.model import WHOLE_DTYPES
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.registry import GRADIENTS, GradientCall
+from nn_core.operators.spec.model import WHOLE_DTYPES
 from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, same_dtype, updated
 from nn_core.variable import Variable
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 import nn_core.testing.samples  # noqa: F401  # fills the tables
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 
 from .program import Step

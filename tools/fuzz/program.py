@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
 from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_core.variable import Variable
 

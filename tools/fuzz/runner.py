@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 import nn_core as nn
-from nn_core.arrays.casting import dtype_of
-from nn_core.arrays.leases import UNCOMPUTED
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.arrays.leases import UNCOMPUTED
+from nn_core.engine.graph.node import Storage, forward_order
 from nn_core.errors import GraphError, NNCoreError
-from nn_core.graph.node import Storage, forward_order
 from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable
 

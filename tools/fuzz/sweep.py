@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 import nn_core as nn
-from nn_core.dispatch.registry import spec_of_api
+from nn_core.engine.dispatch.registry import spec_of_api
 from nn_core.errors import NNCoreError
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import numbers_of, samples_of
 
 from .hostile import ARRAYS, NUMBERS, OBJECTS, OTHERS

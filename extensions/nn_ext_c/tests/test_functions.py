@@ -8,8 +8,8 @@ import pytest
 import nn_core as nn
 import nn_core.testing.samples  # fills the table
 from extensions.nn_ext_c.tests.compiled import Library, difference
+from nn_core.engine.graph.apply import apply
 from nn_core.ext import ArgumentError, function_spec
-from nn_core.graph.apply import apply
 from nn_core.testing.samples.registry import numbers_of, samples_of
 from nn_ext_c import export_source
 from nn_ext_c.emitting.topics import emitters

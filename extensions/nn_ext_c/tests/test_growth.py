@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_core.engine.graph.apply import apply
 from nn_core.ext import ArgumentError, function_spec
-from nn_core.graph.apply import apply
 from nn_core.testing.growth import ARGUMENT, check_exporter, grown
 from nn_ext_c import export_source, quantize
 from nn_ext_c.emitting.topics import emitters

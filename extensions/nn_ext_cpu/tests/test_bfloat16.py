@@ -7,7 +7,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.dispatch.report import forget_fallbacks
+from nn_core.engine.dispatch.report import forget_fallbacks
 from nn_core.ext_utils import get_extension_context
 from nn_ext_cpu import _native
 

@@ -14,8 +14,8 @@ import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
 from nn_core.settings import is_deterministic, set_deterministic
 from nn_core.testing.cases import Case, _prepared, cases
+from nn_core.testing.expected import floating
 from nn_core.testing.kernels import KernelRun
-from nn_core.testing.truth import floating
 
 THREADS = (1, 2, 3)
 

@@ -5,7 +5,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
 from nn_core.ext import ArrayDesc, Call
 from nn_ext_cpu.kernels import KERNELS
 

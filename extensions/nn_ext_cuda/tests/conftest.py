@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import nn_core as nn
-from nn_core.arrays import spaces
-from nn_core.dispatch.report import forget_fallbacks
+from nn_core.engine.arrays import spaces
+from nn_core.engine.dispatch.report import forget_fallbacks
 
 EMULATION = Path(__file__).with_name("emulation")
 HELPERS = str(Path(__file__).parent)

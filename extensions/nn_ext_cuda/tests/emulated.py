@@ -5,10 +5,10 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.infer import infer, input_entries, made_outputs
 from nn_core.ext import ArrayDesc, Call
-from nn_core.graph.infer import infer, input_entries, made_outputs
-from nn_core.rules.arguments import resolve_args
+from nn_core.operators.rules.arguments import resolve_args
 from nn_core.settings import without
 from nn_ext_cuda.dtypes import STATISTICS
 

@@ -4,11 +4,11 @@ import itertools
 import math
 import re
 
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.infer import infer, input_entries, made_outputs
 from nn_core.errors import NNCoreError
 from nn_core.ext import ArrayDesc, Call
-from nn_core.graph.infer import infer, input_entries, made_outputs
-from nn_core.rules.arguments import resolve_args
+from nn_core.operators.rules.arguments import resolve_args
 from nn_core.testing.samples.registry import numbers_of, samples_of
 
 #: One output for each element of an axis.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nn_core.reference.attention import scaled_dot_product_attention as reference
+from nn_core.operators.reference.attention import scaled_dot_product_attention as reference
 
 RNG = np.random.default_rng(0)
 #: (shape of q, of k, of v, of the mask or None), is_causal

@@ -5,9 +5,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.reference import image as images
-from nn_core.reference import shape as shapes
-from nn_core.reference.indexing import searchsorted
+from nn_core.operators.reference import image as images
+from nn_core.operators.reference import shape as shapes
+from nn_core.operators.reference.indexing import searchsorted
 
 RNG = np.random.default_rng(0)
 

@@ -5,7 +5,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.reference.indexing import nms_detection2d
+from nn_core.operators.reference.indexing import nms_detection2d
 
 
 def boxes(samples, n, classes):

@@ -49,7 +49,7 @@ def arrays_of(name, settings, rng):
 def test_samples_may_be_taken_in_portions(device, cublas, monkeypatch, name, setting, samples_at_once):
     import emulated
 
-    from nn_core.reference.convolution import convolution, deconvolution
+    from nn_core.operators.reference.convolution import convolution, deconvolution
     from nn_ext_cuda import convolving
     from nn_ext_cuda.kernels import KERNELS
 
@@ -76,7 +76,7 @@ def test_samples_may_be_taken_in_portions(device, cublas, monkeypatch, name, set
 def test_a_sample_too_large_for_columns_is_summed_directly(device, monkeypatch):
     import emulated
 
-    from nn_core.reference.convolution import convolution
+    from nn_core.operators.reference.convolution import convolution
     from nn_ext_cuda import convolving
     from nn_ext_cuda.kernels import KERNELS
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from nn_core.spec.builtin import SPECS
+from nn_core.operators.spec.builtin import SPECS
 from nn_ext_cuda.kernels import KERNELS
 
 PAGE = Path(__file__).parents[3] / "docs" / "cuda.md"

@@ -7,9 +7,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.doctor import findings
-from nn_core.dispatch.plugin import State
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.doctor import findings
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.plugin_record import State
 from nn_ext_cuda import errors, plugin, toolkit
 from nn_ext_cuda.driver import why_not
 from nn_ext_cuda.toolkit import Toolkit, places
@@ -155,7 +155,7 @@ def test_hidden_devices_are_told(monkeypatch):
 
 
 def test_a_program_that_names_cuda_is_told_why_not(device, monkeypatch):
-    from nn_core.dispatch.plugins import PLUGINS
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS
     from nn_core.errors import BackendUnavailableError
     from nn_core.ext_utils import get_extension_context
     from nn_ext_cuda import plugin

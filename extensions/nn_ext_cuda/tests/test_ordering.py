@@ -117,7 +117,7 @@ def test_a_sort_is_part_of_a_graph(device):
 
 
 def test_reference_kernels_add_in_the_order_of_the_indices(cuda, rng):
-    from nn_core.dispatch.plugins import PLUGINS
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
     xp = PLUGINS.backend("cuda").namespace()
     values = rng.normal(size=(200, 3)).astype("float32")
@@ -140,7 +140,7 @@ def test_reference_kernels_add_in_the_order_of_the_indices(cuda, rng):
 
 
 def test_an_array_that_is_not_contiguous_is_added_to(cuda):
-    from nn_core.dispatch.plugins import PLUGINS
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
     total = cuda.asarray(np.zeros((3, 4), "float32"))
     part = total[:, 1:3]
@@ -153,7 +153,7 @@ def test_places_beyond_32_bits_are_added_to_in_the_same_way(cuda, rng):
     """Kernels of this package leave such arrays to the reference, whose sums take 64-bit places."""
     from fake_cupy import FakeArray
 
-    from nn_core.dispatch.plugins import PLUGINS
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
     n = 2**31 + 10
     try:

@@ -5,7 +5,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
 ODD = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3e38, 2**-7.5, 0.7, -1.5, 1e-6]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nn_core.reference.image import warp_by_flow, warp_by_grid
-from nn_core.reference.normalization import spectral_norm
-from nn_core.reference.pooling import roi_align, roi_align_backward
+from nn_core.operators.reference.image import warp_by_flow, warp_by_grid
+from nn_core.operators.reference.normalization import spectral_norm
+from nn_core.operators.reference.pooling import roi_align, roi_align_backward
 
 RNG = np.random.default_rng(0)
 #: Inside, across each border, beyond it, upside down, without area, of another image.

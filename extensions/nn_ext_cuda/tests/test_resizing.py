@@ -5,7 +5,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.reference import image
+from nn_core.operators.reference import image
 
 RNG = np.random.default_rng(0)
 MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")

@@ -197,7 +197,7 @@ def test_memory_of_a_device_without_a_backend_is_refused(cuda):
 
 
 def test_a_view_that_would_have_to_be_copied_is_not_shared(cuda):
-    from nn_core.arrays.leases import STRIDED
+    from nn_core.engine.arrays.leases import STRIDED
 
     _, y = computed(np.arange(24).reshape(1, 2, 3, 4))
     synced = nn.NdArray((1, 2, 3, 4)).synced

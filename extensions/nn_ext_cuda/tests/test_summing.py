@@ -233,7 +233,7 @@ def test_blocks_go_through_all_rows(joined, monkeypatch, n_blocks):
     monkeypatch.setattr(normalized_rows, "_BLOCKS", n_blocks)
     monkeypatch.setattr(normalized_rows, "lanes_of", lambda length: 128)
     nn.clear_parameters()
-    from nn_core.graph.call import forget
+    from nn_core.engine.graph.call import forget
 
     forget()
     assert_close(passes(residual), expected, 1e-5)

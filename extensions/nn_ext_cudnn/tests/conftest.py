@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.infer import infer, made_outputs
 from nn_core.ext import ArrayDesc, Call
-from nn_core.graph.infer import infer, made_outputs
-from nn_core.rules.arguments import resolve_args
+from nn_core.operators.rules.arguments import resolve_args
 
 FOLDERS = [
     Path(__file__).with_name("emulation"),
@@ -93,9 +93,9 @@ def backend(cudnn, monkeypatch):
     import fake_cupy
 
     import nn_core as nn
-    from nn_core.arrays import spaces
-    from nn_core.dispatch.plugins import PLUGINS
-    from nn_core.dispatch.report import forget_fallbacks
+    from nn_core.engine.arrays import spaces
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS
+    from nn_core.engine.dispatch.report import forget_fallbacks
     from nn_ext_cuda import light
     from nn_ext_cuda import plugin as cuda
     from nn_ext_cudnn import library

@@ -121,7 +121,7 @@ def test_parameters_of_a_batch_normalization_are_wide(true_library, dtype, strid
 
 
 def test_poolings_have_the_shape_of_the_specification(true_library):
-    from nn_core.rules.pooling import pooling_shape
+    from nn_core.operators.rules.pooling import pooling_shape
 
     for length, size, step, edge in product((5, 8, 11), (1, 2, 3, 4), (1, 2, 3, 5), (0, 1, 2)):
         if edge >= size or size > length + 2 * edge:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nn_core.arrays.casting import dtype_of
+from nn_core.engine.arrays.casting import dtype_of
 from nn_core.ext import ArrayDesc
 
 GATES = {"RNN": (), "LSTM": (4,), "GRU": (3,)}

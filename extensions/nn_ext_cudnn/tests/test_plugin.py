@@ -31,7 +31,7 @@ def test_the_probe_says_what_is_missing(monkeypatch):
 
 
 def test_the_backend_has_kernels_of_functions_that_exist(cudnn):
-    from nn_core.dispatch.registry import spec_of
+    from nn_core.engine.dispatch.registry import spec_of
     from nn_ext_cudnn.kernels import KERNELS
 
     backend = plugin.load()

@@ -493,6 +493,6 @@ def test_the_extension_door_reads_networks(tmp_path):
 
 
 def test_the_doors_name_the_package_that_is_missing(monkeypatch):
-    monkeypatch.setattr("nn_core.network_files.PACKAGE", "nn_ext_nnp_missing")
+    monkeypatch.setattr("nn_core.files.network_package.PACKAGE", "nn_ext_nnp_missing")
     with pytest.raises(BackendNotFoundError, match=r"(?s)nn-ext-nnp, got no module .*hint: pip install nn-ext-nnp"):
         load("a.nnp")

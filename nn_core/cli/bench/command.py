@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from nn_core.cli.bench.measure import FULL, QUICK, measure
 from nn_core.cli.bench.table import report
 from nn_core.cli.bench.workloads import FRAMEWORKS, OURS, Sizes, quick_sizes
+from nn_core.engine.runtime.machine import allowed_processors
 from nn_core.errors import ArgumentError
-from nn_core.runtime.machine import allowed_processors
 
 _QUICK_NOTE = "--quick: sizes are tiny; the figures do not tell how fast a framework is"
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 import nn_core.functions as F
-from nn_core.runtime.children import python_command
+from nn_core.engine.runtime.children import python_command
 from nn_core.variable import Variable
 
 #: Calls of each network, and of a quick run.

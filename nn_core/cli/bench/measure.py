@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nn_core.cli.bench.workloads import FRAMEWORKS, TITLES
-from nn_core.runtime.children import module_command
+from nn_core.engine.runtime.children import module_command
 
 #: The variables that tell libraries how many threads to use: nn_core, OpenMP, linear algebra, and the pool of XLA.
 _THREAD_VARIABLES: Final = ("NN_CORE_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 
 #: A function of the iteration, the epoch and, within the accumulation, the number of the batch.
 Call: TypeAlias = Callable[..., Any]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.function import Function
 from nn_core.graph_rewriting import GraphCopy, copy_graph, functions_of

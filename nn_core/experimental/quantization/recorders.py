@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import checked_flag
+from nn_core.engine.graph.python_function import PythonFunction
 from nn_core.errors import ShapeError
-from nn_core.graph.python_function import PythonFunction
-from nn_core.messages.refusal import checked_flag
 from nn_core.variable import Variable
 
 #: The share of the old value in a moving mean.

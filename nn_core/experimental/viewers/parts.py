@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
-from nn_core.messages.refusal import described
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.variable import Variable
 

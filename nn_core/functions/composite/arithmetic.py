@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from math import inf
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.context import get_current_context
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.precision import NARROW, in_float32
 from nn_core.errors import ArgumentError
 from nn_core.functions import arithmetic as operators
 from nn_core.functions import reduction
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
-from nn_core.graph.imperative import one_kind
-from nn_core.graph.precision import NARROW, in_float32
-from nn_core.messages.refusal import door
 from nn_core.variable import Variable
 
 __all__ = ["clip", "clip_by_norm", "clip_by_value", "rsqrt", "sqrt", "square"]

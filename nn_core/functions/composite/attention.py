@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from nn_core.context import get_current_context
+from nn_core.engine.error_messages.refusal import require_axes
+from nn_core.engine.error_messages.whole import takes_whole_numbers
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
+from nn_core.engine.graph.modes import AUTO_FORWARD
 from nn_core.errors import ArgumentError
 from nn_core.functions.activation import softmax
 from nn_core.functions.arithmetic import add2, mul2, mul_scalar, not_equal_scalar
@@ -13,11 +18,6 @@ from nn_core.functions.operand import Operand
 from nn_core.functions.random import dropout as dropout_operator
 from nn_core.functions.random import dropout_mask
 from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transpose
-from nn_core.graph.derive import follows_shapes
-from nn_core.graph.imperative import one_kind
-from nn_core.graph.modes import AUTO_FORWARD
-from nn_core.messages.refusal import require_axes
-from nn_core.messages.whole import takes_whole_numbers
 
 __all__ = ["multi_head_attention"]
 

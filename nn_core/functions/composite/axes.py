@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, overload
 
+from nn_core.engine.error_messages.whole import fraction_hint, is_number, whole
 from nn_core.errors import ArgumentError
-from nn_core.messages.whole import fraction_hint, is_number, whole
 
 Axes: TypeAlias = SupportsIndex | Sequence[int]
 

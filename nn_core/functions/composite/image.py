@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from math import floor
 
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.errors import ArgumentError
 from nn_core.functions import image as operators
 from nn_core.functions.operand import Operand
 from nn_core.functions.shape import transpose
-from nn_core.graph.derive import follows_shapes
-from nn_core.graph.imperative import one_kind
-from nn_core.messages.refusal import door
 
 __all__ = ["interpolate", "patch_correlation"]
 

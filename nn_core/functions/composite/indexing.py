@@ -5,11 +5,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import checked_flag, door
 from nn_core.errors import ArgumentError
 from nn_core.functions import indexing as operators
 from nn_core.functions.operand import Operand
-from nn_core.messages.refusal import checked_flag, door
 from nn_core.variable import Variable
 
 __all__ = ["gather_nd", "scatter_nd", "sort"]

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.arithmetic import mul2, mul_scalar
 from nn_core.functions.linear import batch_matmul
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import sum as sum_operator
 from nn_core.functions.shape import identity, reshape, transpose
-from nn_core.graph.derive import follows_shapes
-from nn_core.graph.imperative import one_kind
-from nn_core.messages.refusal import door
 from nn_core.variable import Variable
 
 __all__ = ["dot", "matmul"]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import checked_flag, door
+from nn_core.engine.graph.imperative import as_one_kind
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_of_groups, with_statistics
 from nn_core.functions.operand import Operand
-from nn_core.graph.imperative import as_one_kind
-from nn_core.messages.refusal import checked_flag, door
 from nn_core.variable import Variable
 
 __all__ = [

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.imperative import one_kind
 from nn_core.functions import quantization as operators
 from nn_core.functions.operand import Operand
-from nn_core.graph.imperative import one_kind
-from nn_core.messages.refusal import door
 
 __all__ = ["fixed_point_quantize", "min_max_quantize", "pow2_quantize", "quantize_linear"]
 

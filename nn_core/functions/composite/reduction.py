@@ -3,16 +3,16 @@
 import builtins
 from typing import Literal, overload
 
+from nn_core.engine.error_messages.refusal import checked_flag, door
+from nn_core.engine.error_messages.whole import takes_whole_numbers
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
+from nn_core.engine.graph.precision import in_float32
 from nn_core.errors import ArgumentError
 from nn_core.functions import arithmetic, shape
 from nn_core.functions import reduction as operators
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
-from nn_core.graph.derive import follows_shapes
-from nn_core.graph.imperative import one_kind
-from nn_core.graph.precision import in_float32
-from nn_core.messages.refusal import checked_flag, door
-from nn_core.messages.whole import takes_whole_numbers
 
 __all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "norm", "prod", "reduce", "std", "sum", "var"]
 

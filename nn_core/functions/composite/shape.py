@@ -4,17 +4,17 @@ import builtins
 from collections.abc import Sequence
 from math import prod
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.whole import fraction_hint, whole
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
 from nn_core.functions.shape import reshape
 from nn_core.functions.shape import slice as slice_operator
 from nn_core.functions.shape import tile as tile_operator
-from nn_core.graph.derive import follows_shapes
-from nn_core.messages.refusal import door
-from nn_core.messages.whole import fraction_hint, whole
-from nn_core.rules.shape import bounds_of
+from nn_core.operators.rules.shape import bounds_of
 
 __all__ = ["expand_dims", "flatten", "slice", "squeeze", "tile"]
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from nn_core.engine.graph.imperative import as_one_kind
+from nn_core.engine.graph.lazy_subgraph import follows_shapes
+from nn_core.engine.graph.precision import in_float32
 from nn_core.functions.arithmetic import mul2, sub2
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import mean as mean_operator
 from nn_core.functions.shape import reshape
-from nn_core.graph.derive import follows_shapes
-from nn_core.graph.imperative import as_one_kind
-from nn_core.graph.precision import in_float32
 
 
 @in_float32

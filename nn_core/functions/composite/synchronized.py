@@ -5,7 +5,10 @@ from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.imperative import one_kind
+from nn_core.engine.graph.precision import in_float32
+from nn_core.engine.graph.python_function import PythonFunction
 from nn_core.errors import ArgumentError
 from nn_core.functions import normalization as operators
 from nn_core.functions.arithmetic import mul2, sub2
@@ -13,9 +16,6 @@ from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_over_others
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import sum as sum_operator
-from nn_core.graph.imperative import one_kind
-from nn_core.graph.precision import in_float32
-from nn_core.graph.python_function import PythonFunction
 from nn_core.variable import Variable
 
 __all__ = ["sync_batch_normalization"]

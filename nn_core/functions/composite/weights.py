@@ -2,14 +2,14 @@
 
 from typing import Any, Final, Literal, overload
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.imperative import one_kind
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.composite.statistics import statistics_over_others
 from nn_core.functions.operand import Operand
-from nn_core.graph.imperative import one_kind
-from nn_core.messages.refusal import door
-from nn_core.spec.builtin.normalization import SPECTRAL_NORM
+from nn_core.operators.spec.builtin.normalization import SPECTRAL_NORM
 
 #: Place of u as it was among the results of the operator.
 _BEFORE: Final = [entry.name for entry in SPECTRAL_NORM.outputs].index("before")

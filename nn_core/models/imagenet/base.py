@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
+from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import ArgumentError
 from nn_core.functions import global_average_pooling, relu, reshape, split, stack
-from nn_core.messages.refusal import door
 from nn_core.models.base import PretrainedModel, Request
 from nn_core.models.layers import Layers, average_pool
 from nn_core.variable import Variable

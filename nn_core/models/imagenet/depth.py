@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import TypeVar
 
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
+from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import door
 from nn_core.models.base import PretrainedModel, Request
 from nn_core.variable import Variable
 

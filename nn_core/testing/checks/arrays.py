@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.testing.assertions import require
 from nn_core.typing import extra
 

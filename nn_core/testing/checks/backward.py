@@ -6,11 +6,11 @@ from dataclasses import replace
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare
+from nn_core.testing.expected import Numbers, floating
 from nn_core.testing.kernels import KernelRun
 from nn_core.testing.operators import gradients_at
-from nn_core.testing.other_numbers import other_numbers
+from nn_core.testing.perturbed_inputs import other_numbers
 from nn_core.testing.tolerance import CHAIN
-from nn_core.testing.truth import Numbers, floating
 
 
 def check_backward(case: Case) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nn_core.arrays.casting import dtype_of
+from nn_core.engine.arrays.casting import dtype_of
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import Case
+from nn_core.testing.expected import Numbers, Truth, truth_of
 from nn_core.testing.kernels import KernelRun
-from nn_core.testing.other_numbers import OTHER_KEY
+from nn_core.testing.perturbed_inputs import OTHER_KEY
 from nn_core.testing.tolerance import terms, tolerance
-from nn_core.testing.truth import Numbers, Truth, truth_of
 
 
 def check_forward(case: Case) -> None:

@@ -6,11 +6,11 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.context import context_scope
-from nn_core.dispatch.plugins import REFERENCE
+from nn_core.engine.dispatch.plugin_manager import REFERENCE
+from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.forward import KEEP_OUTPUTS, forward_plan
+from nn_core.engine.graph.node import forward_order
 from nn_core.errors import NNCoreError, PluginError
-from nn_core.graph.apply import operator_of
-from nn_core.graph.forward import KEEP_OUTPUTS, forward_plan
-from nn_core.graph.node import forward_order
 from nn_core.settings import without
 from nn_core.testing.assertions import assert_allclose, require
 from nn_core.testing.cases import context_of

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.casting import dtype_of
-from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope
-from nn_core.graph.apply import operator, operator_of
-from nn_core.graph.compile import needed_data
-from nn_core.graph.grad import grad
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.apply import operator, operator_of
+from nn_core.engine.graph.compile import needed_data
+from nn_core.engine.graph.grad import grad
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare
+from nn_core.testing.expected import Numbers, Truth, truth_of
 from nn_core.testing.tolerance import CHAIN
-from nn_core.testing.truth import Numbers, Truth, truth_of
 from nn_core.variable import Variable, forward_all
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.dispatch.known import table_kernel
-from nn_core.dispatch.plugins import PLUGINS, REFERENCE
-from nn_core.dispatch.resolve import Dtypes, Resolution, resolve
+from nn_core.engine.dispatch.known import table_kernel
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
+from nn_core.engine.dispatch.resolve import Dtypes, Resolution, resolve
+from nn_core.engine.graph.call import PreparedKernel
 from nn_core.errors import KernelNotFoundError
-from nn_core.graph.call import PreparedKernel
 from nn_core.testing.assertions import assert_identical, require
 from nn_core.testing.cases import DTYPES, Case, FunctionCase
 from nn_core.testing.growth import ARGUMENT, INPUT, grown_spec
@@ -91,7 +91,7 @@ def _require_same_results(plain: Case, prepared: PreparedKernel) -> None:
 
 
 def _numpy(name: str) -> Any:
-    from nn_core.arrays.casting import dtype_of
+    from nn_core.engine.arrays.casting import dtype_of
 
     return dtype_of(name)
 

@@ -5,15 +5,15 @@ from itertools import product
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
 from nn_core.context import context_scope
-from nn_core.graph.apply import operator_of
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.apply import operator_of
 from nn_core.testing.assertions import require
 from nn_core.testing.cases import Case, has_kernel
 from nn_core.testing.checks.backward import compare_gradients
 from nn_core.testing.checks.forward import compare, compare_outputs
+from nn_core.testing.expected import Numbers, floating
 from nn_core.testing.kernels import KernelRun
-from nn_core.testing.truth import Numbers, floating
 from nn_core.typing import Shape
 
 

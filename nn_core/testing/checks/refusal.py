@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nn_core.arrays.casting import dtype_of
 from nn_core.context import context_scope
-from nn_core.dispatch.plugins import PLUGINS, REFERENCE
+from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
+from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import NNCoreError
-from nn_core.graph.apply import operator_of
 from nn_core.testing.assertions import require
 from nn_core.testing.cases import DTYPES, Case, ErrorCase, FunctionCase, context_of
 from nn_core.testing.samples.registry import numbers_of, samples_of

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.graph.checked import runner_of
+from nn_core.engine.graph.sandboxed_kernel import runner_of
 from nn_core.testing.assertions import assert_identical
 from nn_core.testing.cases import Case
 from nn_core.testing.checks.forward import compare_outputs
 from nn_core.testing.drawing import values
+from nn_core.testing.expected import Numbers
 from nn_core.testing.kernels import KernelRun
 from nn_core.testing.operators import KEY
-from nn_core.testing.other_numbers import OTHER_KEY, other_numbers
-from nn_core.testing.truth import Numbers
+from nn_core.testing.perturbed_inputs import OTHER_KEY, other_numbers
 from nn_core.typing import Array, Runner
 
 #: Calls of each thread.

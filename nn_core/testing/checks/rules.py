@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nn_core.context import Context, context_scope
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.registry import REGISTRY
-from nn_core.graph.apply import operator_of
-from nn_core.graph.grad import grad
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.arguments import resolve_args
-from nn_core.spec.model import WHOLE_DTYPES, FunctionSpec
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.registry import REGISTRY
+from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.grad import grad
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.spec.model import WHOLE_DTYPES, FunctionSpec
 from nn_core.testing.assertions import assert_allclose, assert_identical, require
 from nn_core.testing.cases import RuleCase, has_kernel
+from nn_core.testing.expected import Numbers
 from nn_core.testing.numeric import KinkError, central_difference, some_places
 from nn_core.testing.operators import (
     KEY,
@@ -27,7 +28,7 @@ from nn_core.testing.operators import (
     run_gradient,
     weighted_change,
 )
-from nn_core.testing.other_numbers import has_other_results
+from nn_core.testing.perturbed_inputs import has_other_results
 from nn_core.testing.samples.registry import (
     CONVENTIONS,
     SECOND_CONVENTIONS,
@@ -37,7 +38,6 @@ from nn_core.testing.samples.registry import (
     samples_of,
 )
 from nn_core.testing.strict_namespace import plain_array, strict_array, strict_namespace
-from nn_core.testing.truth import Numbers
 from nn_core.typing import Shape
 from nn_core.variable import Variable, forward_all
 

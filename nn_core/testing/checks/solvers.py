@@ -6,11 +6,11 @@ import numpy as np
 
 import nn_core.solvers as S
 from nn_core.context import context_scope
-from nn_core.dispatch.plugins import REFERENCE
+from nn_core.engine.dispatch.plugin_manager import REFERENCE
 from nn_core.testing.assertions import assert_allclose, assert_identical
 from nn_core.testing.cases import SolverCase, context_of
+from nn_core.testing.expected import Numbers
 from nn_core.testing.samples.solvers import GRADIENT_CHANGES
-from nn_core.testing.truth import Numbers
 from nn_core.variable import Variable
 
 #: Shapes of the parameters: a scalar, nothing, and more than a block of any vectorised loop.

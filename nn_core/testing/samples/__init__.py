@@ -3,7 +3,7 @@
 from importlib import import_module
 from importlib.util import find_spec
 
-from nn_core.spec.model import TOPICS
+from nn_core.operators.spec.model import TOPICS
 
 for _topic in TOPICS:
     if find_spec(f"{__name__}.{_topic}") is not None:

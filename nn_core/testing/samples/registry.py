@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import ArgumentError, NNCoreError
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.drawing import Draw, uniform, values
 
 #: Settings that several samples share.

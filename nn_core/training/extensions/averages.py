@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.messages.refusal import described
-from nn_core.runtime.schemas import checked_state
 from nn_core.training.summary import Summaries
 from nn_core.training.trainer import Trainer
 

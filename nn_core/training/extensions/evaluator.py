@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nn_core.communicators import Communicator
+from nn_core.engine.graph.node import forward_order
 from nn_core.errors import ArgumentError
-from nn_core.graph.node import forward_order
 from nn_core.training.metrics import Metric
 from nn_core.training.ranks import gather_arrays
 from nn_core.training.reporting import report

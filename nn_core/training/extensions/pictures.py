@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.runtime.schemas import checked_state
 from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer
 

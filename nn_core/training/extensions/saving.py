@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nn_core.engine.runtime.limits import seconds_of
 from nn_core.errors import ArgumentError, DiskFullError
 from nn_core.files import extension_of, writing_into
 from nn_core.logger import logger
-from nn_core.runtime.limits import seconds_of
 from nn_core.training.checkpoint import Snapshot, checkpoint_path, checkpoints_in, number_of, write_snapshot
 from nn_core.training.extensions.retention import Retention
 from nn_core.training.trainer import Trainer

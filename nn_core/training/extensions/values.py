@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.messages.refusal import described
 from nn_core.solvers.base import Solver
 from nn_core.training.reporting import report
 from nn_core.training.trainer import Trainer

@@ -6,7 +6,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.function import Function
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.variable import Variable

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import ready
 from nn_core.context import get_current_context
-from nn_core.dispatch.plugins import get_backend
+from nn_core.engine.arrays.spaces import space_of
+from nn_core.engine.arrays.synced import ready
+from nn_core.engine.dispatch.plugin_manager import get_backend
 from nn_core.function import Function
 from nn_core.utils.inspection.base import FunctionHookCallbackBase
 

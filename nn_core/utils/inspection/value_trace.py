@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.arrays.ndarray import NdArray
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
 from nn_core.logger import logger

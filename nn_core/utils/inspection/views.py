@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.variable import Variable
 
 

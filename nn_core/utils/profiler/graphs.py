@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any, Final, NamedTuple
 
 import nn_core
-from nn_core.arrays.spaces import space_of
-from nn_core.arrays.synced import ready
-from nn_core.dispatch.plugins import get_backend
+from nn_core.engine.arrays.spaces import space_of
+from nn_core.engine.arrays.synced import ready
+from nn_core.engine.dispatch.plugin_manager import get_backend
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
 from nn_core.parametric_functions.scope import get_parameters

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nn_core.graph.backward_data import BackwardPlan
-from nn_core.graph.plan import Plan
+from nn_core.engine.graph.backward_data import BackwardPlan
+from nn_core.engine.graph.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from nn_core.arrays.synced import HOST, ready
+from nn_core.engine.arrays.synced import HOST, ready
+from nn_core.engine.graph.backward_data import BackwardPlan
+from nn_core.engine.graph.node import Node
+from nn_core.engine.graph.plan import WATCH, Entry, Plan
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.graph.backward_data import BackwardPlan
-from nn_core.graph.node import Node
-from nn_core.graph.plan import WATCH, Entry, Plan
 from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Step, extra, is_slow
 from nn_core.utils.profiler.memory import Moment, moments, peak

@@ -15,9 +15,9 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.errors import ArgumentError
 from nn_core.ext import AdaptedBackend, BackendInfo, hookimpl, register, unregister
-from nn_core.reference.registry import KERNELS
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.cases import Case, has_kernel
 from nn_core.testing.checks.backward import check_backward
 from nn_core.testing.checks.forward import check_forward

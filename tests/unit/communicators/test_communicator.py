@@ -11,7 +11,7 @@ import pytest
 import nn_core as nn
 import nn_core.communicators as C
 import nn_core.functions as F
-from nn_core.communicators import LocalCommunicator, circle
+from nn_core.communicators import LocalCommunicator, group
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, ShapeError
 from nn_core.utils import communicator_util
 
@@ -219,8 +219,8 @@ def test_a_late_rank_is_named(monkeypatch):
         if len(failures) == 2:
             both_have_failed.set()
 
-    monkeypatch.setattr(circle, "time", types.SimpleNamespace(monotonic=monotonic))
-    monkeypatch.setattr(circle, "_LOOK_S", 0.01)
+    monkeypatch.setattr(group, "time", types.SimpleNamespace(monotonic=monotonic))
+    monkeypatch.setattr(group, "_LOOK_S", 0.01)
     LocalCommunicator.run(3, program, timeout_s=100)
     text = "all_reduce: every rank must take part in collective 1 of group 'world' within 100 s, got nothing from rank 1 on"
     assert sorted(failures) == [(0, f"{text} localhost"), (2, f"{text} localhost")]
@@ -353,7 +353,7 @@ def test_launchers_have_names(marks, name):
 
 
 def test_several_processes_need_an_engine(monkeypatch):
-    monkeypatch.setattr("nn_core.communicators.choice.PLUGINS.offered", lambda kind: [])
+    monkeypatch.setattr("nn_core.communicators.engine_choice.PLUGINS.offered", lambda kind: [])
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     with pytest.raises(nn.errors.BackendNotFoundError, match=r"(?s)an engine must be installed.*pip install 'nn-ext-mpi"):
@@ -382,8 +382,8 @@ def test_engines_that_cannot_work_say_why(monkeypatch):
     info = ext.CommunicatorInfo(name="line", target=print, probe=lambda: ext.Refusal("no dialling tone"))
     module.nn_core_communicators = ext.hookimpl(lambda: [info])
     ext.register(module)
-    offers = nn.communicators.choice.PLUGINS.offers.of("communicators", "line")
-    monkeypatch.setattr("nn_core.communicators.choice.PLUGINS.offered", lambda kind: offers)
+    offers = nn.communicators.engine_choice.PLUGINS.offers.of("communicators", "line")
+    monkeypatch.setattr("nn_core.communicators.engine_choice.PLUGINS.offered", lambda kind: offers)
     monkeypatch.setenv("PMI_SIZE", "2")
     monkeypatch.setenv("PMI_RANK", "0")
     try:
@@ -408,7 +408,7 @@ def test_a_rank_that_ends_early_is_noticed_at_once():
 
 def test_a_rank_that_ends_after_its_last_call_is_not_missed(monkeypatch):
     """Rank 0 has ended when rank 1 looks for it, and rank 2 is late."""
-    monkeypatch.setattr(circle, "_LOOK_S", 0.01)
+    monkeypatch.setattr(group, "_LOOK_S", 0.01)
     has_ended = threading.Event()
 
     def program(comm):

@@ -5,9 +5,9 @@ from types import ModuleType
 import pytest
 
 from nn_core import ext
-from nn_core.dispatch.doctor import findings
-from nn_core.dispatch.plugin import State
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.doctor import findings
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.plugin_record import State
 
 
 def examined(**parts):

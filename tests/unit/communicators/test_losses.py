@@ -8,8 +8,8 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.communicators import Communicator, LocalCommunicator
+from nn_core.communicators.reduction_tree import PartialSums, part_spans, terms_of_rank
 from nn_core.communicators.threads import run_threads
-from nn_core.communicators.tree import PartialSums, part_spans, terms_of_rank
 from nn_core.errors import ArgumentError, CommunicationError, LostRankError
 from nn_core.training import Evaluator, Trainer, Updater, every
 from nn_core.utils.data_iterator import data_iterator_simple

@@ -10,7 +10,7 @@ import nn_core.functions as F
 from nn_core.communicators import Buckets, Communicator, LocalCommunicator
 from nn_core.communicators.callback import PassSums
 from nn_core.communicators.threads import ThreadEngine, run_threads
-from nn_core.graph import replay
+from nn_core.engine.graph import replay
 
 #: Graphs are built by one thread after the other: what runs at once are the collectives.
 WORK = threading.Lock()

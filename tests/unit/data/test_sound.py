@@ -84,7 +84,7 @@ def test_other_ranges():
 
 
 def test_the_choice_of_a_backend(tmp_path, monkeypatch):
-    monkeypatch.setattr("nn_core.data.libraries.find_spec", lambda name: None if name == "soundfile" else name)
+    monkeypatch.setattr("nn_core.data.backend_choice.find_spec", lambda name: None if name == "soundfile" else name)
     assert audio_utils.get_available_backends() == ["wave"]
     assert audio_utils.get_backend() is None
     with pytest.raises(ArgumentError, match=r"backend must be one that is available \(wave\), got 'soundfile'"):

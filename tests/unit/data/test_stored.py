@@ -5,9 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nn_core.data.iterator import DataIterator
-from nn_core.data.iterators import data_iterator_cache, data_iterator_csv_dataset
-from nn_core.data.stored import (
+from nn_core.data.array_sources import (
     ArrayDataSource,
     Hdf5DataSource,
     ImageDataSource,
@@ -15,6 +13,8 @@ from nn_core.data.stored import (
     NumpyDataSource,
     ParquetDataSource,
 )
+from nn_core.data.iterator import DataIterator
+from nn_core.data.iterators import data_iterator_cache, data_iterator_csv_dataset
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.utils.create_cache import CreateCache
 

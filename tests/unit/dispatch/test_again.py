@@ -12,9 +12,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
 from nn_core import ext
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.runtime import installed
 from nn_core.errors import ArgumentError, BackendNotFoundError, PluginError, UnknownAttributeError
-from nn_core.runtime import installed
 
 CELL = '''
 from nn_core.ext import FunctionPackage, hookimpl, kernel
@@ -119,7 +119,7 @@ def test_the_reference_is_no_plugin_to_unregister():
 
 
 def test_a_device_that_is_loaded_anew_is_another(install):
-    import nn_core.arrays.spaces as spaces
+    import nn_core.engine.arrays.spaces as spaces
 
     install.backend("cell", family="CellArray", body="class Own:\n    def __getattr__(self, name): return getattr(np, name)\n")
     ext.refresh()

@@ -12,7 +12,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import PluginError, ShapeError
 from nn_core.ext_utils import get_extension_context
 from nn_core.files.formats import read_entries, write_entries
@@ -260,7 +260,7 @@ def test_whatever_a_plugin_raises_names_it(fault, place):
 
 @pytest.mark.parametrize("error", [KeyError("acme's fault"), SystemExit(3), Ends("over")], ids=["Exception", "exit", "ends"])
 def test_a_fusion_whose_settings_raise_stops_no_program(fault, caplog, monkeypatch, error):
-    monkeypatch.setattr("nn_core.graph.plugin_fusion._TOLD", set())
+    monkeypatch.setattr("nn_core.engine.graph.plugin_fusion._TOLD", set())
     fault("settings", error)
     fused()
     (message,) = [text for text in caplog.messages if "left out" in text]

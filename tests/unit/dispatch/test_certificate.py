@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from nn_core.cli.findings import as_text
-from nn_core.dispatch.doctor import CERTIFICATE, findings
-from nn_core.dispatch.plugins import Plugins
+from nn_core.engine.dispatch.doctor import CERTIFICATE, findings
+from nn_core.engine.dispatch.plugin_manager import Plugins
 from nn_core.testing.checkup import Certificate, Check
 
 WRONG = "certificate: conformance.json must be written by nn-core check-extension --json"
@@ -31,7 +31,7 @@ def package(tmp_path, monkeypatch):
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: nn-ext-certified\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[nn_core.extensions]\ncertified = nn_ext_certified.plugin\n")
     monkeypatch.syspath_prepend(tmp_path)
-    from nn_core.runtime import installed
+    from nn_core.engine.runtime import installed
 
     installed.forget()
     yield folder

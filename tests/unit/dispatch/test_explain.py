@@ -5,9 +5,9 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.context import Context
-from nn_core.dispatch import explain as module
-from nn_core.dispatch.explain import explain
-from nn_core.dispatch.plugins import Plugins
+from nn_core.engine.dispatch import explain as module
+from nn_core.engine.dispatch.explain import explain
+from nn_core.engine.dispatch.plugin_manager import Plugins
 from nn_core.errors import ArgumentError
 
 

@@ -8,11 +8,11 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core import ext
-from nn_core.dispatch.known import NarrowedKernel, known_by, without
+from nn_core.engine.dispatch.known import NarrowedKernel, known_by, without
+from nn_core.engine.graph.apply import apply
 from nn_core.errors import ArgumentError, PluginError, SpecError
-from nn_core.graph.apply import apply
-from nn_core.spec.load import loads
-from nn_core.spec.model import ArgSpec, InputSpec
+from nn_core.operators.spec.load import loads
+from nn_core.operators.spec.model import ArgSpec, InputSpec
 from nn_core.testing.growth import ARGUMENT, INPUT, LATER, grown, grown_spec
 
 SWISH, TANH, RELU, ADD_N = (ext.function_spec(name) for name in ("Swish", "Tanh", "ReLU", "AddN"))
@@ -247,8 +247,8 @@ def test_what_was_added_has_a_version_and_may_be_left_out():
 
 
 def test_the_documentation_says_since_when(tmp_path):
-    from nn_core.spec.pages import function_section
-    from nn_core.spec.signature import docstring
+    from nn_core.operators.spec.pages import function_section
+    from nn_core.operators.spec.signature import docstring
 
     (spec,) = loads(ENTRY.format(z=", optional: true, since: '0.2'", a=", default: 1.0, since: '0.3'"))
     assert "Since 0.2." in docstring(spec) and "Since 0.3." in docstring(spec)

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from nn_core import ext
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import PluginError
 from nn_core.ext import FunctionPackage, gradient, hookimpl, kernel
 

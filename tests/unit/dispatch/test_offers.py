@@ -14,10 +14,10 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core import __main__ as command
 from nn_core import ext, initializer
-from nn_core.dispatch import attributes, hookspecs
-from nn_core.dispatch.kinds import KINDS, FileFormatInfo
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.resolve import candidates
+from nn_core.engine.dispatch import attributes, hookspecs
+from nn_core.engine.dispatch.kinds import KINDS, FileFormatInfo
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.resolve import candidates
 from nn_core.errors import ArgumentError, BackendNotFoundError, PluginError
 from nn_core.files import formats
 from nn_core.io import parameters
@@ -286,7 +286,7 @@ def test_a_module_that_breaks_a_rule_leaves_nothing(own):
         ext.register(module_of("bad", body))
     assert "bad" not in own.names()
     assert own.offer("solvers", "AcmeSgd") is None
-    from nn_core.reference.registry import KERNELS
+    from nn_core.operators.reference.registry import KERNELS
 
     assert "bad.Op" not in KERNELS
 

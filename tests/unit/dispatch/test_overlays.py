@@ -8,8 +8,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core import ext
-from nn_core.dispatch import doctor
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch import doctor
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
 BODY = """
 class Eleven:

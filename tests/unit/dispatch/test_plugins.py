@@ -7,13 +7,13 @@ import threading
 
 import pytest
 
-from nn_core.dispatch import admission, hookspecs, loader
-from nn_core.dispatch import plugins as plugins_module
-from nn_core.dispatch.plugin import State
+from nn_core.engine.dispatch import admission, hookspecs, loader
+from nn_core.engine.dispatch import plugin_manager as plugins_module
+from nn_core.engine.dispatch.plugin_record import State
+from nn_core.engine.runtime import installed
+from nn_core.engine.runtime.metadata import Scan
+from nn_core.engine.runtime.registrations import is_registered
 from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
-from nn_core.runtime import installed
-from nn_core.runtime.metadata import Scan
-from nn_core.runtime.registrations import is_registered
 from nn_core.settings import Settings
 
 SWISH = '''

@@ -2,11 +2,11 @@
 
 import pytest
 
-from nn_core.dispatch.registry import REGISTRY, Registry, gradient_of, shape_rule_of, spec_of, spec_of_api
+from nn_core.engine.dispatch.registry import REGISTRY, Registry, gradient_of, shape_rule_of, spec_of, spec_of_api
 from nn_core.errors import ArgumentError, PluginError
-from nn_core.rules.registry import GRADIENTS, SHAPE_RULES
-from nn_core.spec.builtin import BY_NAME
-from nn_core.spec.model import FunctionSpec, InputSpec, OutputSpec
+from nn_core.operators.rules.registry import GRADIENTS, SHAPE_RULES
+from nn_core.operators.spec.builtin import BY_NAME
+from nn_core.operators.spec.model import FunctionSpec, InputSpec, OutputSpec
 
 TWICE = FunctionSpec("acme.Twice", "acme_twice", "arithmetic", "", (InputSpec("x", ""),), (OutputSpec("y", ""),))
 

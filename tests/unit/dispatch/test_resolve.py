@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nn_core.context import Context
-from nn_core.dispatch.registry import Registry
-from nn_core.dispatch.report import fallback_report, forget_fallbacks, is_strict, strict_dispatch
-from nn_core.dispatch.resolve import resolve
+from nn_core.engine.dispatch.registry import Registry
+from nn_core.engine.dispatch.report import fallback_report, forget_fallbacks, is_strict, strict_dispatch
+from nn_core.engine.dispatch.resolve import resolve
 from nn_core.errors import (
     BackendNotFoundError,
     BackendUnavailableError,
@@ -16,8 +16,8 @@ from nn_core.errors import (
     KernelNotFoundError,
     PluginError,
 )
-from nn_core.reference.plugin import ReferenceBackend
-from nn_core.spec.model import FunctionSpec, InputSpec, OutputSpec
+from nn_core.operators.reference.plugin import ReferenceBackend
+from nn_core.operators.spec.model import FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call, Refusal
 
 TANH = FunctionSpec("Tanh", "tanh", "activation", "", (InputSpec("x", ""),), (OutputSpec("y", ""),))

@@ -7,7 +7,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.spec.builtin import SPECS
+from nn_core.operators.spec.builtin import SPECS
 
 EXAMPLES = {spec.api: spec.example for spec in SPECS if spec.example}
 

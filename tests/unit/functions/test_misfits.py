@@ -9,8 +9,8 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import NNCoreError, SignatureError
 from nn_core.functions.plugin_functions import build_function
-from nn_core.spec.builtin import BY_API
-from nn_core.spec.signature import signature
+from nn_core.operators.spec.builtin import BY_API
+from nn_core.operators.spec.signature import signature
 
 #: Names of the context and of decorators, which are no functions of arrays.
 HELPERS = {"function_api", "get_auto_forward", "get_current_context"}

@@ -12,11 +12,11 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core import ext
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import PluginError
 from nn_core.functions.plugin_functions import PluginNamespace, build_function
-from nn_core.spec.builtin import BY_API
-from nn_core.spec.load import loads
+from nn_core.operators.spec.builtin import BY_API
+from nn_core.operators.spec.load import loads
 
 SPEC = """\
 - name: acme.Scale

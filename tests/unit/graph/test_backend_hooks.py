@@ -6,8 +6,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from nn_core.dispatch.plugins import get_backend
-from nn_core.graph.call import forget
+from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.graph.call import forget
 
 
 @pytest.fixture

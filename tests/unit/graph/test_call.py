@@ -5,11 +5,11 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph import call
+from nn_core.engine.graph.apply import operator
+from nn_core.engine.graph.call import resolved_call
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.graph import call
-from nn_core.graph.apply import operator
-from nn_core.graph.call import resolved_call
 
 CONTEXT = nn.Context(["reference"])
 

@@ -9,11 +9,11 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.arrays import spaces
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.registry import spec_of
-from nn_core.graph import backward
-from nn_core.graph.call import resolved_call
+from nn_core.engine.arrays import spaces
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph import backward
+from nn_core.engine.graph.call import resolved_call
 
 
 class Device:

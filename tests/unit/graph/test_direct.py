@@ -6,8 +6,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+from nn_core.engine.graph import backward, direct
 from nn_core.errors import ShapeError
-from nn_core.graph import backward, direct
 
 
 @pytest.fixture

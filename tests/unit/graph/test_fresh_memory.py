@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core.arrays import synced
-from nn_core.dispatch.plugins import get_backend
-from nn_core.graph.apply import operator_of
-from nn_core.graph.call import forget
+from nn_core.engine.arrays import synced
+from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.call import forget
 from nn_core.testing.cases import Case, cases, installed_backends
-from nn_core.testing.truth import truth_of
+from nn_core.testing.expected import truth_of
 
 BACKENDS = [name for name in installed_backends() if name in ("cpu", "reference")]
 #: what bytes of new memory hold: NaN in every floating type, and -1 elsewhere; numbers of moderate size

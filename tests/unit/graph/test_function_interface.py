@@ -13,10 +13,10 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core import function
+from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import ArgumentError, GraphError, ShapeError
-from nn_core.graph.apply import operator_of
 from nn_core.testing.cases import Case, cases
-from nn_core.testing.truth import truth_of
+from nn_core.testing.expected import truth_of
 from tests.unit.graph.function_cases import Cases, computed, described
 
 RECORDED = json.loads(Path(__file__).with_name("nnabla_functions.json").read_text())["functions"]

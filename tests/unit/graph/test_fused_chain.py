@@ -8,8 +8,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core import ext
+from nn_core.engine.graph import plugin_fusion
 from nn_core.errors import PluginError
-from nn_core.graph import plugin_fusion
 from nn_core.settings import Settings
 
 
@@ -71,7 +71,9 @@ def test_inputs_of_all_functions_are_compared(fusing):
 def test_later_passes_are_compared_in_checked_mode(fusing, monkeypatch):
     fusing(lambda: Fusion(("ReLU", "Abs"), "Abs"))  # right for positive numbers only
     for checked in (False, True):
-        monkeypatch.setattr("nn_core.graph.fused_chain.settings", lambda checked=checked: Settings(check_kernels=checked))
+        monkeypatch.setattr(
+            "nn_core.engine.graph.fused_chain.settings", lambda checked=checked: Settings(check_kernels=checked)
+        )
         x = nn.Variable.from_numpy_array(np.ones(2, np.float32))
         y = F.abs(F.relu(x))
         y.forward(clear_buffer=True)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-MODULES = sorted(path for path in (ROOT / "nn_core" / "graph").glob("*.py") if path.stem != "__init__")
+MODULES = sorted(path for path in (ROOT / "nn_core" / "engine" / "graph").glob("*.py") if path.stem != "__init__")
 
 
 def test_every_module_is_named_in_the_contract_of_layers():
     layers = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition('type = "layers"')[2]
-    named = set(re.findall(r"nn_core\.graph\.(\w+)", layers))
+    named = set(re.findall(r"nn_core\.engine\.graph\.(\w+)", layers))
     assert named == {path.stem for path in MODULES}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.graph.lengths import Length, Ratio
+from nn_core.engine.graph.lengths import Length, Ratio
 
 
 def _remembers(number):

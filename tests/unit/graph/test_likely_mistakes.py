@@ -7,8 +7,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.graph import infer
-from nn_core.graph.call import forget
+from nn_core.engine.graph import infer
+from nn_core.engine.graph.call import forget
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ import gc
 import numpy as np
 import pytest
 
-from nn_core.arrays.synced import HOST, Space, host_empty
-from nn_core.graph.memory import MAX_SLACK, Arena, plan_memory
+from nn_core.engine.arrays.synced import HOST, Space, host_empty
+from nn_core.engine.graph.memory import MAX_SLACK, Arena, plan_memory
 
 OTHER = Space("other", host_empty, lambda array: array, lambda array: array)
 

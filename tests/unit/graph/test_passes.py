@@ -5,10 +5,10 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.plugins import get_backend
+from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.graph.apply import operator
+from nn_core.engine.graph.call import forget
 from nn_core.errors import GraphError, ShapeError
-from nn_core.graph.apply import operator
-from nn_core.graph.call import forget
 
 sin, cos, exp, mul2, add2 = (operator(name) for name in ("sin", "cos", "exp", "mul2", "add2"))
 affine, reduce_sum, reshape, split = (operator(name) for name in ("affine", "reduce_sum", "reshape", "split"))
@@ -466,7 +466,7 @@ def test_given_outputs_receive_the_result():
     x = variable(1, 2)
     target = nn.NdArray((2,))
     memory = target.data
-    result = nn.graph.apply.apply(nn.dispatch.registry.spec_of("Sin"), (x.data,), {}, [target])
+    result = nn.engine.graph.apply.apply(nn.engine.dispatch.registry.spec_of("Sin"), (x.data,), {}, [target])
     assert result is target and np.allclose(memory, np.sin([1, 2]))
 
 
@@ -567,7 +567,7 @@ def test_a_rewritten_input_that_a_function_computed_stays(dynamic):
 def test_given_arrays_are_the_data_of_the_results():
     x = variable(1, 2)
     array = nn.NdArray((2,))
-    y = nn.graph.apply.apply(nn.dispatch.registry.spec_of("Sin"), (x,), {}, [array])
+    y = nn.engine.graph.apply.apply(nn.engine.dispatch.registry.spec_of("Sin"), (x,), {}, [array])
     assert y.data is array and y.parent is not None
     y.forward()
     assert np.allclose(array.data, np.sin([1, 2]))

@@ -5,9 +5,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.engine.graph.apply import operator
+from nn_core.engine.graph.forward import forward_plan
 from nn_core.errors import ArgumentError, GraphError, ShapeError
-from nn_core.graph.apply import operator
-from nn_core.graph.forward import forward_plan
 
 
 def _loss():

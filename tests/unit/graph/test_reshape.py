@@ -15,13 +15,13 @@ import nn_core.function
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.testing.samples
+from nn_core.engine.graph import backward, forward, reshape
+from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.call import resolved_call
+from nn_core.engine.graph.forward import KEEP_ALL
 from nn_core.errors import GraphError, NNCoreError, ShapeError
-from nn_core.graph import backward, forward, reshape
-from nn_core.graph.apply import operator_of
-from nn_core.graph.call import resolved_call
-from nn_core.graph.forward import KEEP_ALL
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.graph.backward import backward_plan
+from nn_core.engine.graph.backward import backward_plan
 from nn_core.settings import without
 
 SHAPE = (3, 4)

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nn_core as nn
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.report import strict_dispatch
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.report import strict_dispatch
+from nn_core.engine.graph import backward, direct, node, replay, trace
+from nn_core.engine.graph.apply import apply, operator
+from nn_core.engine.graph.node import Value, invalidate
 from nn_core.errors import GraphError, ShapeError
-from nn_core.graph import backward, direct, node, replay, trace
-from nn_core.graph.apply import apply, operator
-from nn_core.graph.node import Value, invalidate
 from nn_core.settings import without
 
 UNARY = [operator(name) for name in ("sin", "cos", "tanh", "sigmoid", "relu", "abs")]
@@ -320,7 +320,7 @@ def test_a_leaf_that_became_a_result_is_no_leaf_any_more():
             x.d = 3
             h = mul2(x, w)
             if step > 1:
-                apply(nn.dispatch.registry.spec_of_api("sin"), (p,), {}, [x])
+                apply(nn.engine.dispatch.registry.spec_of_api("sin"), (p,), {}, [x])
             results.append(gradients(total(h), w, p))
         return results
 

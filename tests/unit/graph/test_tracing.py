@@ -8,9 +8,9 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+from nn_core.engine.graph import tracing
 from nn_core.errors import ArgumentError
 from nn_core.ext import TracedCall, find_extension, trace_calls
-from nn_core.graph import tracing
 from nn_core.settings import disabled_optimizations
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.engine.graph.python_function import PythonFunction
 from nn_core.errors import GraphError
-from nn_core.graph.python_function import PythonFunction
 from nn_core.settings import set_nnabla_program
 
 NOT_COMPUTED = r"an array of shape \(2, 3\) must be computed before it is read, got the output of a function that has"

@@ -7,7 +7,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import ArgumentError, GraphError, PluginError, ShapeError
 from nn_core.settings import Settings
 
@@ -275,15 +275,15 @@ def test_a_kernel_cannot_change_the_settings_of_a_call(plugin, place, monkeypatc
 
 
 def test_rules_of_the_core_are_compared_in_checked_mode(monkeypatch):
-    from nn_core.rules.registry import GRADIENTS
+    from nn_core.operators.rules.registry import GRADIENTS
 
     def writes(F, g):
         g.grad[...] = 0
         return g.grad
 
     monkeypatch.setitem(GRADIENTS, "Sinh", writes)
-    monkeypatch.setattr("nn_core.graph.rule.settings", lambda: Settings(check_kernels=True))
-    monkeypatch.setattr("nn_core.graph.rule.is_trusted", lambda module: True)
+    monkeypatch.setattr("nn_core.engine.graph.gradient_rule.settings", lambda: Settings(check_kernels=True))
+    monkeypatch.setattr("nn_core.engine.graph.gradient_rule.is_trusted", lambda module: True)
     with nn.context_scope(nn.Context(["reference:float"])):
         x = nn.Variable.from_numpy_array(np.ones(2, np.float32), need_grad=True)
         y = F.sinh(x)

@@ -10,7 +10,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.parametric_functions as PF
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry
 from nn_core.io.parameters import parameter_of

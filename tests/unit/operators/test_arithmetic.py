@@ -8,8 +8,8 @@ import pytest
 import scipy.special
 
 from nn_core.errors import DTypeError, NNCoreError, ShapeError
-from nn_core.reference import arithmetic as reference
-from nn_core.rules.registry import SHAPE_RULES
+from nn_core.operators.reference import arithmetic as reference
+from nn_core.operators.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient, spec_of
 
 INF, NAN = math.inf, math.nan

@@ -8,7 +8,7 @@ import pytest
 from scipy.ndimage import map_coordinates
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.rules.arguments import resolve_args
+from nn_core.operators.rules.arguments import resolve_args
 from nn_core.testing.operators import check_forward, check_gradient, check_table, infer_shapes, run, spec_of
 
 

@@ -10,7 +10,7 @@ import scipy.special
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.rules.registry import SHAPE_RULES
+from nn_core.operators.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient, spec_of
 
 RNG = np.random.default_rng(23)

@@ -9,9 +9,9 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.rules.registry import SHAPE_RULES
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import FunctionSpec
+from nn_core.operators.rules.registry import SHAPE_RULES
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.operators import as_inputs, check_forward, check_gradient, check_table, run, run_gradient, updated
 from nn_core.testing.samples.registry import numbers_of, samples_of
 

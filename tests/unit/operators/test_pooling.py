@@ -9,7 +9,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.rules.registry import SHAPE_RULES
+from nn_core.operators.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
 
 rng = np.random.default_rng(23)

@@ -9,8 +9,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
-from nn_core.reference.registry import KERNELS
-from nn_core.rules.arguments import resolve_args
+from nn_core.operators.reference.registry import KERNELS
+from nn_core.operators.rules.arguments import resolve_args
 from nn_core.testing.operators import (
     check_forward,
     check_gradient,

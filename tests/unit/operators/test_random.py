@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.reference import philox
+from nn_core.operators.reference import philox
 from nn_core.testing.operators import check_gradient, check_table, infer_shapes, run, run_gradient, spec_of
 
 KEY = np.array([12345, 6], np.uint64)

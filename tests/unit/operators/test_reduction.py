@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.rules.registry import SHAPE_RULES
+from nn_core.operators.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient, spec_of
 
 RNG = np.random.default_rng(21)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.reference import axis_maps
+from nn_core.operators.reference import axis_maps
 from nn_core.testing.operators import (
     ArrayFunctions,
     check_forward,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nn_core.errors import DTypeError, ShapeError
-from nn_core.reference import adapter, registry
-from nn_core.reference.adapter import ReferenceKernel, ReferenceKernels
-from nn_core.reference.plugin import ReferenceBackend, numpy_dtype
-from nn_core.spec.model import FunctionSpec, InputSpec, OutputSpec
+from nn_core.operators.reference import adapter, registry
+from nn_core.operators.reference.adapter import ReferenceKernel, ReferenceKernels
+from nn_core.operators.reference.plugin import ReferenceBackend, numpy_dtype
+from nn_core.operators.spec.model import FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nn_core.reference.precision import widen
+from nn_core.operators.reference.precision import widen
 
 
 @pytest.mark.parametrize(("dtype", "wide"), [("float16", "float32"), ("float32", "float32"), ("float64", "float64")])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nn_core.errors import ArgumentError, SpecError
-from nn_core.rules.arguments import resolve_args
-from nn_core.rules.defaults import DEFAULT_RULES
-from nn_core.spec.model import ArgSpec, FunctionSpec, InputSpec, OutputSpec
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.rules.defaults import DEFAULT_RULES
+from nn_core.operators.spec.model import ArgSpec, FunctionSpec, InputSpec, OutputSpec
 
 SHAPE = (8, 3, 6, 5)
 

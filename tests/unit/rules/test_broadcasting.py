@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nn_core.errors import ShapeError
-from nn_core.rules.broadcasting import broadcast_shapes, unbroadcast
+from nn_core.operators.rules.broadcasting import broadcast_shapes, unbroadcast
 from nn_core.testing.operators import ArrayFunctions
 
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=4).map(tuple)

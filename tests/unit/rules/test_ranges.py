@@ -5,9 +5,9 @@ import math
 import pytest
 
 from nn_core.errors import ArgumentError
-from nn_core.rules.arguments import resolve_args
-from nn_core.spec.builtin import SPECS
-from nn_core.spec.model import ArgSpec, FunctionSpec
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.spec.builtin import SPECS
+from nn_core.operators.spec.model import ArgSpec, FunctionSpec
 
 #: Names that mean the same in all functions, and the range of their values.
 RANGES = {

@@ -8,7 +8,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
-from nn_core.graph import backward
+from nn_core.engine.graph import backward
 from nn_core.solver import Solver
 
 METHODS = [method for method in vars(S).values() if isinstance(method, type) and Solver in method.__bases__]

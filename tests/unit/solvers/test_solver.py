@@ -6,7 +6,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
-from nn_core.dispatch.plugins import get_backend
+from nn_core.engine.dispatch.plugin_manager import get_backend
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.solver import Solver, SolverState, solver_api
 from nn_core.solvers import groups

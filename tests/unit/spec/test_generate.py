@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from nn_core.rules.defaults import DEFAULT_RULES
-from nn_core.spec.__main__ import ROOT, main
-from nn_core.spec.builtin import BY_API, BY_NAME, SPECS
-from nn_core.spec.generate import generate
-from nn_core.spec.load import load
+from nn_core.operators.rules.defaults import DEFAULT_RULES
+from nn_core.operators.spec.__main__ import ROOT, main
+from nn_core.operators.spec.builtin import BY_API, BY_NAME, SPECS
+from nn_core.operators.spec.generate import generate
+from nn_core.operators.spec.load import load
 
 SPEC = """\
 - name: Rotate
@@ -117,7 +117,7 @@ def test_functions_by_hand_take_the_place_of_generated_ones(checkout: Path) -> N
 
 
 def test_generated_specifications_say_what_the_file_says(checkout: Path) -> None:
-    text = generate(checkout)[checkout / "nn_core" / "spec" / "builtin" / "image.py"]
+    text = generate(checkout)[checkout / "nn_core" / "operators" / "spec" / "builtin" / "image.py"]
     names: dict[str, object] = {}
     exec(compile(ast.parse(text), "image.py", "exec"), names)
     assert repr(names["SPECS"]) == repr(load(checkout / "function_spec.yaml")[:2])
@@ -127,7 +127,7 @@ def test_check_changes_nothing_and_names_stale_files(checkout: Path, capsys: pyt
     assert main(["--check"], checkout) == 1
     shown = capsys.readouterr()
     assert "stale: nn_core/functions/image.py (+" in shown.out
-    assert "stale files: run `python -m nn_core.spec`" in shown.err
+    assert "stale files: run `python -m nn_core.operators.spec`" in shown.err
     assert not (checkout / "nn_core" / "functions" / "image.py").exists()
     assert main([], checkout) == 0
     assert main(["--check"], checkout) == 0

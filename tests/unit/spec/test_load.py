@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from nn_core.errors import SpecError
-from nn_core.spec.load import load, loads
-from nn_core.spec.model import REQUIRED
-from nn_core.spec.places import parse_yaml
+from nn_core.operators.spec.load import load, loads
+from nn_core.operators.spec.model import REQUIRED
+from nn_core.operators.spec.places import parse_yaml
 
 ENTRY = """\
 - name: Scale

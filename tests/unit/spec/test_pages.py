@@ -1,7 +1,7 @@
 """The reference pages: committed ones are up to date, and say what the specification says."""
 
-from nn_core.spec.load import loads
-from nn_core.spec.pages import ROOT, composites, function_section, main, pages, table
+from nn_core.operators.spec.load import loads
+from nn_core.operators.spec.pages import ROOT, composites, function_section, main, pages, table
 
 SPEC = """\
 - name: Rotate
@@ -72,7 +72,7 @@ Operator `Rotate`, since 0.1."""
 
 
 def test_the_committed_pages_are_up_to_date():
-    assert main(["--check"]) == 0, "run `python -m nn_core.spec.pages`"
+    assert main(["--check"]) == 0, "run `python -m nn_core.operators.spec.pages`"
 
 
 def test_a_section_says_everything_that_the_specification_says():

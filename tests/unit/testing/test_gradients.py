@@ -5,9 +5,9 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.engine.graph.grad import USER_BACKWARD
 from nn_core.errors import ArgumentError
 from nn_core.function import PythonFunction
-from nn_core.graph.grad import USER_BACKWARD
 from nn_core.testing import check_gradients
 
 rng = np.random.default_rng(0)

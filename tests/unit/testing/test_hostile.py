@@ -16,14 +16,14 @@ import nn_core as nn
 import nn_core.ext
 import nn_core.functions as F
 from nn_core import __main__
-from nn_core.dispatch import doctor, guard, loader, missing
-from nn_core.dispatch import plugins as plugins_module
-from nn_core.dispatch.plugin import State
-from nn_core.dispatch.plugins import PLUGINS
-from nn_core.dispatch.sights import SIGHTS, Names, Streams
+from nn_core.engine.dispatch import doctor, guard, loader, missing
+from nn_core.engine.dispatch import plugin_manager as plugins_module
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.plugin_record import State
+from nn_core.engine.dispatch.sights import SIGHTS, Names, Streams
+from nn_core.engine.runtime import installed
+from nn_core.engine.runtime.registrations import recorded
 from nn_core.errors import NNCoreError, PluginError
-from nn_core.runtime import installed
-from nn_core.runtime.registrations import recorded
 from nn_core.settings import Settings
 from nn_core.testing.hostile import HEAD, HOSTILE, Hostile
 from nn_core.testing.hostile import install as install_package
@@ -256,7 +256,7 @@ def test_a_plugin_that_was_repaired_loads_after_a_refresh(with_hostile, tmp_path
 
 CTRL_C = """
 import signal
-from nn_core.dispatch.guard import guarded
+from nn_core.engine.dispatch.guard import guarded
 try:
     guarded("plugin", 60, lambda: signal.raise_signal(signal.SIGINT))
 except KeyboardInterrupt:
@@ -362,7 +362,7 @@ def test_calls_of_kernels_are_checked_when_asked_to(monkeypatch, fault, message)
     package = module.FunctionPackage(overlays={"reference": {"Tanh": Careless(fault)}})
     module.nn_core_functions = module.hookimpl(lambda: [package])
     nn.ext.register(module)
-    monkeypatch.setattr("nn_core.graph.call.settings", lambda: Settings(check_kernels=True))
+    monkeypatch.setattr("nn_core.engine.graph.call.settings", lambda: Settings(check_kernels=True))
     PLUGINS.forget_prepared()
     try:
         x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
@@ -494,7 +494,7 @@ def test_a_bound_step_of_a_plugin_that_writes_nothing_shows_nan(overlaid):
 
 
 def test_checked_kernels_give_the_same_results(monkeypatch):
-    monkeypatch.setattr("nn_core.graph.call.settings", lambda: Settings(check_kernels=True))
+    monkeypatch.setattr("nn_core.engine.graph.call.settings", lambda: Settings(check_kernels=True))
     PLUGINS.forget_prepared()
     x = nn.Variable.from_numpy_array(np.array([1.0, 2.0], np.float32), need_grad=True)
     x.g = 1

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nn_core.dispatch.registry import spec_of
+from nn_core.engine.dispatch.registry import spec_of
 from nn_core.errors import ArgumentError
-from nn_core.spec.builtin import SPECS
+from nn_core.operators.spec.builtin import SPECS
 from nn_core.testing import drawing
 from nn_core.testing.samples import registry
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nn_core import ext
-from nn_core.dispatch.plugins import PLUGINS
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.testing.samples import registry
 from nn_core.testing.samples.registry import samples_of
 from nn_core.testing.support import Cell, Status, support_table, who_runs

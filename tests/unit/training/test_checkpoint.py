@@ -16,8 +16,8 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.data.iterators import data_iterator_simple
+from nn_core.engine.runtime import installed
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
-from nn_core.runtime import installed
 from nn_core.training import checkpoints_in, load_checkpoint, load_newest_checkpoint, save_checkpoint
 from nn_core.training.checkpoint import checkpoint_path, read_snapshot
 from nn_core.training.states import as_text, copied, from_text, pack, unpack

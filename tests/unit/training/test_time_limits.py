@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_core.engine.runtime import limits
 from nn_core.errors import ArgumentError
-from nn_core.runtime import limits
 from nn_core.settings import settings
 from nn_core.training import Checkpoint, StopSignals, Trainer, checkpoints_in, every
 

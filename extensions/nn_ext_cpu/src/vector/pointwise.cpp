@@ -74,7 +74,7 @@ void gradients_of_powers_of_one(int64_t n, const T* const* in, T* out, const T* 
   for (int64_t i = 0; i < n; ++i) out[i] = dy[i] * (zero ? T{0} : y[i] * logarithm);
 }
 
-/// The smallest argument of a logarithm, and what gradients divide by in the place of 0 (nn_core/rules/loss.py).
+/// The smallest argument of a logarithm, and what gradients divide by in the place of 0 (operators/rules/loss.py).
 constexpr float kSmallest = 0x1p-126f, kSmallestDivisor = 0x1p-24f;
 template <class T>
 inline T not_zero(T x) {

@@ -410,7 +410,7 @@ HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "arenas", "backend", "c
 
 def forget_plugins():
     """Ask anew whether there is a device, but not, as `PLUGINS.refresh` does, what is installed: that takes long."""
-    from nn_core.dispatch.plugins import PLUGINS
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS
 
     for name in ("cuda", "cudnn"):
         if name in PLUGINS._plugins:

@@ -1,0 +1,44 @@
+"""The sum of flat arrays over a group of ranks: by the engine, or in an order of our own."""
+
+from collections.abc import Generator
+
+import numpy as np
+
+from nn_core.communicators.engine import Handle
+from nn_core.communicators.group import Circle
+from nn_core.communicators.reduction_tree import SMALL, tree_all_reduce, tree_sum
+from nn_core.typing import Array
+
+
+def total_of(circle: Circle, flat: Array, deterministic: bool, wire: str | None) -> Array:
+    """The sum of flat arrays of one size; `flat` is used up, and may hold it afterwards.
+
+    Args:
+        circle: The ranks.
+        flat: The numbers of this rank.
+        deterministic: Add up in an order that does not depend on the engine.
+        wire: dtype in which float32 is sent; None: as it is.
+    """
+    if _is_engines_own(circle, flat, deterministic, wire):
+        circle.run("all_reduce", flat, "sum")
+        return flat
+    return tree_all_reduce(circle.engine, [flat], circle.size, circle.wait, wire, circle.scratch)
+
+
+def total_in_steps(
+    circle: Circle, flat: Array, deterministic: bool, wire: str | None, scratch: dict[str, Array]
+) -> Generator[Handle | None, None, Array]:
+    """`total_of` in steps: yields what is to be waited for before the next one. Only this sum uses `scratch` meanwhile."""
+    if _is_engines_own(circle, flat, deterministic, wire):
+        yield circle.engine.all_reduce(flat, "sum")
+        return flat
+    return (yield from tree_sum(circle.engine, [flat], circle.size, wire, scratch))
+
+
+def _is_engines_own(circle: Circle, flat: Array, deterministic: bool, wire: str | None) -> bool:
+    if wire is not None and flat.dtype == np.float32:
+        return False
+    # The sum of two numbers, and sums of whole numbers, have no order. Large arrays of two ranks are exchanged all
+    # the same: that takes half the time of MPICH's sum.
+    ordered = flat.dtype.kind == "f" and (circle.size > 2 or flat.size > SMALL)
+    return not (ordered and deterministic)

@@ -1,0 +1,1 @@
+"""Reading ahead: samples that threads or processes read, in order, and hand over in shared memory."""

@@ -1,0 +1,66 @@
+"""The offers of plugins as attributes of the module of their kind: ``S.Name``, ``PF.name`` (PEP 562)."""
+
+import sys
+from collections.abc import Callable, Collection
+from typing import Any
+
+from nn_core.engine.dispatch.claims import suggestion
+from nn_core.engine.dispatch.missing import absence
+from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.errors import UnknownAttributeError
+
+
+class PluginAttributes:
+    """Everything of one kind that one plugin offers, as ``S.<plugin>.<name>``."""
+
+    def __init__(self, kind: str, plugin: str) -> None:
+        self._kind = kind
+        self._plugin = plugin
+
+    def __getattr__(self, name: str) -> Any:
+        offer = None if name.startswith("_") else PLUGINS.offer(self._kind, f"{self._plugin}.{name}")
+        if offer is None:
+            raise AttributeError(f"plugin {self._plugin!r} offers no {name!r}{suggestion(name, dir(self))}")
+        return PLUGINS.offers.load(offer)
+
+    def __dir__(self) -> list[str]:
+        PLUGINS.module(self._plugin)
+        return [offer.info.name for offer in PLUGINS.offers.of(self._kind, self._plugin)]
+
+
+def module_attributes(
+    module: str, kind: str, roles: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of the module called `module`: what plugins offer of a kind, in some roles of it."""
+
+    def get(name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        offer = PLUGINS.offer(kind, name)
+        if offer is not None and (not roles or getattr(offer.info, "role", "") in roles):
+            return PLUGINS.offers.load(offer)
+        # after the offers: a name says more than that of a plugin
+        if name in PLUGINS.names():
+            return PluginAttributes(kind, name)
+        hint = suggestion(name, _own_names(module) | set(PLUGINS.names_of(kind)))
+        text, cause = absence(PLUGINS, (kind,), name)
+        raise UnknownAttributeError(
+            f"module {module!r} has no attribute {name!r}, of its own or of a plugin{hint}{text}"
+        ) from cause
+
+    def list_names() -> list[str]:
+        return sorted({*_own_names(module), *filter(str.isidentifier, PLUGINS.names_of(kind))})
+
+    return get, list_names
+
+
+def hide_submodules(module: str) -> None:
+    """Take the modules out of the attributes of a package, where they would pass for functions: ``F.linear``."""
+    namespace = vars(sys.modules[module])
+    for name in [name for name in namespace if sys.modules.get(f"{module}.{name}") is namespace[name]]:
+        del namespace[name]
+
+
+def _own_names(module: str) -> set[str]:
+    own = vars(sys.modules[module])
+    return set(own.get("__all__", ())) or {name for name in own if not name.startswith("_")}

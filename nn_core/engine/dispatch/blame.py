@@ -1,0 +1,129 @@
+"""Exceptions in code of plugins: whose code it was, and what for.
+
+An exception of a plugin keeps its class and gets a note with the plugin and the function. What would end the program, raised
+by code of the plugin itself (``sys.exit``), becomes a `PluginError`. What is meant for the program passes: Ctrl-C, the end
+of a generator or a task, and whatever a signal handler raises while code of a plugin runs.
+"""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from nn_core.engine.runtime.installed import OWN_PACKAGES
+from nn_core.engine.runtime.tracebacks import packages_in
+from nn_core.errors import NNCoreError, PluginError
+from nn_core.logger import logger
+from nn_core.typing import Backend
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Packages whose code the conformance kit runs on in the tests of nn_core.
+TRUSTED: Final = frozenset({"nn_core", "nn_ext_cpu", "nn_ext_cuda", "nn_ext_cudnn"})
+_MARK: Final = "nn_core: "
+
+
+class PluginCall:
+    """A ``with`` block that calls code of a plugin: ``with PluginCall("acme", "refuse() of F.acme_swish"):``.
+
+    Args:
+        plugin: Name of the plugin; nothing is noted of those of nn_core itself.
+        what: The part of the plugin that is called.
+    """
+
+    __slots__ = ("_plugin", "_what")
+
+    def __init__(self, plugin: str, what: str) -> None:
+        self._plugin = "" if plugin in OWN_PACKAGES else plugin
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None and self._plugin:
+            require_no_exit(error, self._what, self._plugin)
+            note_origin(error, f"in {self._what} of plugin {self._plugin!r}")
+
+
+def named(function: F, plugin: str, what: str) -> F:
+    """Return `function`, whose exceptions name the plugin that it comes from; one of nn_core itself is returned as it is."""
+    if plugin in OWN_PACKAGES:
+        return function
+    guard = PluginCall(plugin, what)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with guard:
+            return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]  # it is called alike
+
+
+def own_method(backend: Backend, method: str) -> Any:
+    """Return a method of a backend; its exceptions name the plugin of the backend, unless that is one of nn_core."""
+    function, plugin = getattr(backend, method), backend.name.partition(".")[0]
+    return function if plugin in OWN_PACKAGES else named(function, plugin, f"{method}() of backend {backend.name!r}")
+
+
+def note_origin(error: BaseException, origin: str) -> None:
+    """Note in an exception where it comes from, unless that is noted already by who was nearer."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    if isinstance(error, Exception) and not any(note.startswith(_MARK) for note in notes):
+        attach_note(error, f"{_MARK}{origin}")
+
+
+def note_by_frames(error: BaseException, what: str) -> None:
+    """Note in an exception which plugin it comes from, where the traceback alone can tell; see `PluginCall`."""
+    require_no_exit(error, what)
+    plugins = [plugin for plugin in map(_plugin_of, packages_in(error)) if plugin]
+    if plugins:
+        note_origin(error, f"in {what} of plugin {plugins[-1]!r}")
+
+
+def attach_note(error: Any, note: str) -> None:
+    """Add a line to what is printed of an exception."""
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+        return
+    error.__notes__ = [*getattr(error, "__notes__", ()), note]
+    logger.error("%s", note)  # Python 3.10 keeps notes and does not print them
+
+
+def require_no_exit(error: BaseException, what: str, plugin: str = "") -> None:
+    """Raise a PluginError in place of an exception that would end the program, where code of a plugin has raised it itself.
+
+    Args:
+        error: What was raised; an `Exception` passes.
+        what: The part of the plugin that was called.
+        plugin: Its name, where the caller knows it; otherwise that of the plugin whose code raised it.
+    """
+    if isinstance(error, (Exception, KeyboardInterrupt, GeneratorExit)) or _is_cancellation(error):
+        return
+    *_, package = ("", *packages_in(error))
+    raising = _plugin_of(package)
+    # whoever handles a signal raises in a function of its own, and not in that of the plugin
+    if raising:
+        given = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        owner = plugin or raising
+        raise PluginError(f"{what} of plugin {owner!r}: must not end the program, got {given}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of an exception of a plugin, for a table."""
+    try:
+        text = str(error).partition("\n")[0]
+    except Exception as second:  # whoever defines an exception may have it fail when it is printed
+        text = f"(its message raises {type(second).__name__})"
+    return text if isinstance(error, NNCoreError) else f"{type(error).__name__}: {text}"
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    return any(kind.__name__ == "CancelledError" for kind in type(error).__mro__)  # asyncio may not be imported
+
+
+def _plugin_of(package: str) -> str:
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS  # which uses this module
+
+    # a plugin that a program registers of itself shares its module with the program's signal handlers
+    if package in TRUSTED or package == "__main__":
+        return ""
+    return next((plugin.name for plugin in PLUGINS.asked_for() if plugin.package == package), "")

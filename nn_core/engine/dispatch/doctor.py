@@ -1,0 +1,265 @@
+"""The state of every installed plugin, found by using each in a process of its own."""
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
+from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, package_names, packages
+from nn_core.engine.runtime import installed
+from nn_core.engine.runtime.children import python_command
+from nn_core.errors import BackendNotFoundError, NNCoreError
+from nn_core.settings import settings
+
+if TYPE_CHECKING:
+    from nn_core.engine.dispatch.extension_registry import Offer
+    from nn_core.engine.dispatch.hookspecs import BackendInfo
+
+#: The program that the process of an examination runs.
+_EXAMINATION: Final = """
+import sys
+# what every plugin needs is not counted as its time
+import nn_core.ext, nn_core.engine.dispatch.loader, nn_core.operators.spec.load
+from nn_core.engine.dispatch.doctor import write_findings
+write_findings(*sys.argv[1:])
+"""
+#: Name of the file in a package with the report of ``nn-core check-extension``.
+CERTIFICATE: Final = "conformance.json"
+#: How the remark begins on API names that PLUGIN_API 2 refuses.
+UNPREFIXED: Final = "API names without the prefix"
+#: Seconds that starting such a process may take.
+_START_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row of the doctor's table; `advice` says what to do, and is empty where nothing has to be done.
+
+    `certificate` is what the package says of its conformance, see `certificate_of`.
+    """
+
+    name: str
+    package: str
+    state: State
+    reason: str = ""
+    devices: str = ""
+    advice: str = ""
+    remarks: tuple[str, ...] = ()
+    certificate: str = ""
+
+
+def examine(names: Sequence[str] = ()) -> list[Finding]:
+    """Import every plugin, probe and load every backend, and say what came of it.
+
+    Each installed plugin is examined in a process of its own, so that one that hangs or crashes is a row like any other.
+
+    Args:
+        names: Plugins to look for besides those that are installed.
+    """
+    everything = [*PLUGINS.names(), *(name for name in installed.installed_plugins() if name not in PLUGINS.names())]
+    everything += [name for name in names if name not in everything]
+    # threads, because each of them only waits for a process
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        found = [finding for group in pool.map(_examined, everything) for finding in group]
+    return [*found, *_passed_over()]
+
+
+def _passed_over() -> Iterator[Finding]:
+    """Yield the rows of packages whose metadata is not followed, plugins or not."""
+    for fault in installed.faults():
+        advice = f"pip uninstall {fault.package.partition(' ')[0]}" if fault.is_ours else "it has nothing to do with nn_core"
+        state = State.BROKEN if fault.is_ours else State.IGNORED
+        yield Finding("metadata", fault.package, state, f"passed over: {fault.reason}", advice=advice)
+
+
+def write_findings(name: str, path: str) -> None:
+    """Examine one plugin in this process and write the findings to a JSON file."""
+    rows = [{**asdict(finding), "state": finding.state.value} for finding in findings(name, PLUGINS, watched=True)]
+    Path(path).write_text(json.dumps(rows), encoding="utf-8")
+
+
+def findings(name: str, plugins: Plugins, *, watched: bool) -> Iterator[Finding]:
+    """Examine one plugin in this process; `watched` tells also what importing it did."""
+    remarks: tuple[str, ...] = ()
+    try:
+        if watched:
+            remarks = _import_watched(name, plugins)
+        plugin = plugins.plugin(name)
+    except BackendNotFoundError:
+        yield Finding(name, "", State.ABSENT, "not installed", advice=_installation(name))
+        return
+    package = " and ".join(packages(plugin.entry_points))
+    if plugin.unprefixed:
+        remarks += (f"{UNPREFIXED} {name}_: {', '.join(plugin.unprefixed)}",)
+    if plugin.failure is not None:
+        state = plugins.state(name)
+        yield Finding(name, package, state, plugin.failure.reason, "", _advice(plugin, plugin.failure), remarks)
+        return
+    rows = [*_summary(plugin, package, plugins)]
+    rows += [_engine_finding(plugin, package, offer, plugins) for offer in plugins.offers.of("communicators", name)]
+    rows += [_backend_finding(plugin, package, info, plugins) for info in plugin.backends.values()]
+    yield from [replace(row, remarks=remarks, certificate=certificate_of(plugin)) for row in rows[:1]]
+    yield from rows[1:]
+
+
+def certificate_of(plugin: Plugin) -> str:
+    """The certificate that a package ships, in one line; empty where it ships none.
+
+    It is the file conformance.json in the package, which ``nn-core check-extension NAME --json`` has written. It is what the
+    author has found, and counts for the version of the package that it names.
+    """
+    try:
+        spec = importlib.util.find_spec(plugin.package) if plugin.entry_points else None
+    except (ImportError, ValueError):  # a module that says so of itself
+        return ""
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder, CERTIFICATE)
+        if path.is_file():
+            return _summary_of(path, packages(plugin.entry_points))
+    return ""
+
+
+def _summary_of(path: Path, installed_packages: Sequence[str]) -> str:
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+        package, core = str(report["package"]), str(report["core"])
+        passed = sum(int(row["passed"]) for row in report["operators"].values())
+        failed = [str(check["what"]) for check in report["checks"] if check["ok"] is False]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return f"certificate: {path.name} must be written by nn-core check-extension --json, got {type(error).__name__}"
+    if package not in installed_packages:
+        return f"certificate: of {package}, which is another version"
+    if failed or not report.get("ok"):
+        return f"certificate: does not conform ({', '.join(failed)}), checked by nn-core {core}"
+    return f"certificate: conforms{f', {passed} checks' if passed else ''}, checked by nn-core {core}"
+
+
+def _examined(name: str) -> list[Finding]:
+    entry_points = installed.installed_plugins().get(name)
+    if entry_points is None:  # absent, or registered by the program
+        return list(findings(name, PLUGINS, watched=False))
+    package = " and ".join(packages(entry_points))
+    if name not in installed.entry_points():
+        how = settings().how_to_allow(name)
+        return [Finding(name, package, State.BLOCKED, "NN_CORE_PLUGINS blocks it", advice=f"to use it, {how}")]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "findings.json"
+        death = run_examination(name, report)
+        if not death and report.exists():
+            rows = json.loads(report.read_text(encoding="utf-8"))
+            return [Finding(**{**row, "state": State(row["state"]), "remarks": tuple(row["remarks"])}) for row in rows]
+    failure = Failure(State.BROKEN, death or "the examination ended without a result")
+    return [Finding(name, package, State.BROKEN, failure.reason, advice=_advice(Plugin(name, entry_points), failure))]
+
+
+def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
+    """Examine a plugin in a new process, which also imports from `paths`; returns how the process died, if it did."""
+    seconds = 3 * settings().plugin_timeout + _START_S
+    command = python_command(_EXAMINATION, name, str(report), paths=paths)
+    try:
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return f"importing, probing and loading must end within {seconds:g} s, got no end"
+    if result.returncode < 0:
+        return f"the interpreter died of {signal.Signals(-result.returncode).name}"
+    if result.returncode:
+        last = result.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return f"the interpreter ended with status {result.returncode}: {last}"
+    return ""
+
+
+def _import_watched(name: str, plugins: Plugins) -> tuple[str, ...]:
+    from nn_core.engine.dispatch.import_audit import observe
+
+    # first: what importing the core does is not to be told of the plugin
+    plugins.plugin(installed.CORE_PLUGIN)
+    return () if name == installed.CORE_PLUGIN else observe(lambda: plugins.plugin(name)).lines
+
+
+def _summary(plugin: Plugin, package: str, plugins: Plugins) -> Iterator[Finding]:
+    """The row of what a plugin brings beside backends."""
+    from nn_core.engine.dispatch.kinds import KINDS
+
+    brought = {"functions": list(plugin.functions)}
+    brought |= {key: [offer.info.name for offer in plugins.offers.of(key, plugin.name)] for key in KINDS}
+    passes = plugins.offers.of("passes", plugin.name)
+    brought["fusions"] = [offer.info.name for offer in passes if offer.role == "fusion"]
+    brought["passes"] = [name for name in brought["passes"] if name not in brought["fusions"]]
+    brought["overlays"] = [f"{name} on {backend}" for backend, name in plugins.registry.overlays_of(plugin.name)]
+    text = "; ".join(f"{key.replace('_', ' ')}: {_listed(names)}" for key, names in brought.items() if names)
+    if text or not plugin.backends:
+        yield Finding(plugin.name, package, State.LOADED, text)
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+
+
+def _engine_finding(plugin: Plugin, package: str, offer: "Offer", plugins: Plugins) -> Finding:
+    """The row of an engine of communicators; its libraries are asked, and no process is started."""
+    from nn_core.engine.dispatch.guard import guarded
+
+    label, seconds = offer.label, settings().plugin_timeout
+    try:
+        refusal = offer.info.probe and guarded(label, seconds, plugins.offers.load(offer, "probe"))  # type: ignore[attr-defined]  # a CommunicatorInfo
+        if refusal:
+            failure = Failure(State.NO_DEVICE, refusal.reason)
+            return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+        described = offer.info.devices and guarded(label, seconds, plugins.offers.load(offer, "devices"))  # type: ignore[attr-defined]  # a CommunicatorInfo
+    except Exception as error:  # whatever a plugin raises
+        failure = Failure(State.BROKEN, f"{type(error).__name__}: {error}")
+        return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+    return Finding(label, package, State.LOADED, offer.info.description, "\n".join(described or ()))
+
+
+def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo", plugins: Plugins) -> Finding:
+    from nn_core.engine.dispatch.guard import guarded
+
+    try:
+        plugins.backend(info.name)
+    except NNCoreError:
+        failure = plugins.failure(info.name)
+        assert failure is not None
+        return Finding(info.name, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+    try:
+        devices = "\n".join(guarded(f"backend {info.name!r}: devices()", settings().plugin_timeout, info.devices))
+    except Exception as error:  # whatever a plugin raises
+        failure = Failure(State.BROKEN, f"devices(): {type(error).__name__}: {error}")
+        return Finding(info.name, package, failure.state, failure.reason, advice=_advice(plugin, failure))
+    return Finding(info.name, package, plugins.state(info.name), info.description, devices)
+
+
+def _installation(name: str) -> str:
+    known = installed.OWN_PACKAGES.get(name)
+    return "correct the name or install it" if known is None else f"pip install {known}"
+
+
+def _advice(plugin: Plugin, failure: Failure) -> str:
+    """Advice about a failure: the hint of its message, or one that fits its cause."""
+    hints = [line.partition("hint: ")[2] for line in failure.reason.splitlines() if "hint: " in line]
+    if hints and not hints[0].startswith("nn-core doctor"):  # which is running
+        return hints[0]
+    remedy = re.search(r"pip install [^\n;,]+", failure.reason)
+    if remedy is not None:
+        return remedy[0]
+    if failure.state is not State.BROKEN:
+        return ""
+    names = " ".join(package_names(plugin.entry_points))
+    if isinstance(failure.cause, BackendNotFoundError):
+        return f"install the plugin that it needs, or pip uninstall {names}"
+    if isinstance(failure.cause, ModuleNotFoundError) and failure.cause.name:
+        missing = failure.cause.name.partition(".")[0]
+        if missing == plugin.package:
+            return f"pip install --force-reinstall {names}"
+        return f"pip install --upgrade {names}, or install what provides {missing}"
+    return f"pip install --upgrade {names}, or pip uninstall {names}"

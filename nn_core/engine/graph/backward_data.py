@@ -1,0 +1,450 @@
+"""The data of the forward pass that a backward pass reads; what was dropped on purpose is computed again."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from nn_core.engine.arrays.leases import STRIDED
+from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.synced import HOST, Key, Space, SyncedArray, ready
+from nn_core.engine.dispatch.registry import spec_of_api
+from nn_core.engine.graph.call import PreparedKernel, resolved_call
+from nn_core.engine.graph.compile import (
+    Builder,
+    alias,
+    found,
+    held_by_sinks,
+    is_view,
+    kernel_of,
+    require_alive,
+    require_computed,
+)
+from nn_core.engine.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
+from nn_core.engine.graph.memory import Buffer, is_contiguous
+from nn_core.engine.graph.node import Node, Storage, Value
+from nn_core.engine.graph.plan import Binding, Plan
+from nn_core.errors import ShapeError
+from nn_core.typing import Array, Backend, Runner, extra
+
+#: The dtypes in which gradients of leaves are accumulated.
+_SUM_DTYPES: Final = {"float16": "float32", "bfloat16": "float32"}
+
+
+class BackwardPlan(Plan):
+    """A plan that also remembers the gradient it starts from and the leaves it adds to."""
+
+    is_exact = False
+    part = "backward"
+
+    def __init__(self, clear_buffer: bool) -> None:
+        super().__init__()
+        self.clear_buffer = clear_buffer
+        self.start: Buffer | None = None
+        self.start_value: float | None = None
+        #: the storages whose gradients the plan writes, and where these were
+        self.storages: list[tuple[Storage, NdArray, NdArray | None]] = []
+        #: arrays whose dtype the functions take as it is
+        self.dtypes: list[tuple[SyncedArray, str]] = []
+        self.sources: set[ForwardPlan] = set()
+        self.freed: list[SyncedArray] = []
+
+    def is_bound(self) -> bool:
+        """Whether data and gradients are still where the plan reads and writes them."""
+        return (
+            super().is_bound()
+            and all(storage.data is data and storage.made_grad is grad for storage, data, grad in self.storages)
+            and all(dtype_held(synced) == dtype for synced, dtype in self.dtypes)
+        )
+
+    def take_zeros(self, overwrite: bool) -> bool:
+        """Prepare the leaf gradients for a run; False when they are not as zero as `overwrite` expects."""
+        if not overwrite:
+            for synced, key in self.leaf_grads.items():
+                # writes zeros that were only noted, and brings up to date the copy to which the plan adds
+                synced.readwrite(key)
+            return True
+        for synced in self.leaf_grads:
+            if synced.pending_fill != 0.0:
+                return False
+        for synced, key in self.leaf_grads.items():  # all are zero: the first contribution overwrites
+            synced.pending_fill = None
+            synced.modifications += 1
+            if synced.latest != key or len(synced.valid) != 1:
+                synced.overwrite(key)
+        return True
+
+    def set_start(self, grad: Any) -> None:
+        """Write the gradient that the pass starts from: a number, an array of the host or an NdArray."""
+        buffer = self.start
+        if buffer is None:
+            return
+        array = buffer.array
+        assert array is not None
+        # most passes start from 1 or from a loss scale, and the number of the last run is still there
+        if (type(grad) is int or type(grad) is float) and grad == self.start_value:
+            return
+        ready(buffer.space)
+        self.start_value = None
+        if isinstance(grad, NdArray):
+            array[...] = grad.read(buffer.space, buffer.dtype)
+        elif np.ndim(grad) == 0:
+            array[...] = self.start_value = float(grad)
+        else:
+            array[...] = grad if buffer.space is HOST else buffer.space.from_numpy(grad.astype(buffer.dtype))
+
+    def give_up_forward_data(self) -> None:
+        """End the right of the graph to the values that the pass was told to clear."""
+        # after the run, which has read these values
+        for source in self.sources:
+            source.release()
+        for synced in self.freed:
+            synced.attach((HOST, "float32"), None, self.gone)
+
+
+class ForwardData:
+    """The data of the forward pass, for the gradients to read; computes again what was dropped on purpose."""
+
+    def __init__(self, plan: BackwardPlan, root: Value, order: Sequence[Node], clear_buffer: bool) -> None:
+        self.plan = plan
+        self.builder = Builder(plan, as_found=True)
+        self._clear = clear_buffer
+        #: arrays whose values outlast the pass whatever is cleared
+        self._lasting = {root.storage.data.synced} | held_by_sinks(order)
+        self._lasting |= {c.data.synced for n in order for c in n.storages if _is_persistent(n, c.data.synced)}
+        self._rank = {node: i for i, node in enumerate(order)}
+        #: the dtypes of what the forward pass has computed, dropped values among them
+        self.dtypes = {storage.data.synced: dtype_held(storage.data.synced) for node in order for storage in node.storages}
+        # a view is not among them: who gives the memory gives its values
+        self._producers = {storage.data.synced: node for node in order for storage in node.storages if not is_view(node)}
+
+    def of(
+        self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None, *, strided: bool = False
+    ) -> Buffer:
+        """A buffer with the data of `storage` under `key`, brought there by `backend`; see `Builder.read`."""
+        synced = storage.data.synced
+        self.locate(synced)
+        return self.builder.read(storage.data, key, contiguous, backend, strided=strided)
+
+    def locate(self, synced: SyncedArray) -> Buffer | None:
+        """Find the data of an array that the forward pass computed; None for a leaf."""
+        buffer = self.builder.data.get(synced)
+        if buffer is not None or synced not in self._producers:
+            return buffer
+        if _was_dropped(synced, self._producers[synced]):
+            self._compute_again(synced)
+            return self.builder.data[synced]
+        require_computed(self._producers[synced], synced)
+        # dropped, and not marked to be computed again: the values are gone for good
+        require_alive(self._producers[synced], synced)
+        buffer = found(synced)
+        if buffer is None:
+            return None
+        self._adopt_block(synced, buffer)
+        self.builder.data[synced] = buffer
+        # when the forward pass puts the values elsewhere, this plan does not hold any more
+        self.plan.bindings.append(Binding.of(synced, (buffer.space, buffer.dtype), computed=True))
+        synced.bound = True
+        return buffer
+
+    def layout(self, node: Node, kernel: PreparedKernel, data: Sequence[Buffer | None]) -> tuple[bool, ...]:
+        """Return which inputs and outputs the forward pass left channels-last; their gradients get the same layout."""
+        storages = [*storages_read(node), *node.storages]
+        if kernel.layout == "contiguous":
+            return (False,) * len(storages)
+        flags = [
+            storage is not None and (self._lies_channels_last(storage) if buffer is None else buffer.channels_last)
+            for storage, buffer in zip(storages, data, strict=True)
+        ]
+        return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
+
+    def _lies_channels_last(self, storage: Storage) -> bool:
+        """Whether the data of a storage is channels-last, whether or not the pass has asked for it."""
+        synced = storage.data.synced
+        if storage.data.shape != synced.shape:
+            return False  # a view in another shape is read in C order
+        buffer = self.builder.data.get(synced)
+        if buffer is not None:
+            return buffer.channels_last
+        if synced not in self._producers:
+            return False  # the data of leaves is read in C order, and so are their gradients
+        owner = None if synced.lease is None else synced.lease.owner()
+        if isinstance(owner, ForwardPlan) and synced in owner.buffers:
+            return owner.buffers[synced].channels_last
+        return synced.lease is STRIDED and synced.latest is not None and not is_contiguous(synced.copies[synced.latest])
+
+    def _adopt_block(self, synced: SyncedArray, buffer: Buffer) -> None:
+        owner = None if synced.lease is None else synced.lease.owner()
+        if not isinstance(owner, ForwardPlan) or synced.lease is not owner.held or not self._clear:
+            return
+        # what is free in the memory of the forward pass serves this one: each overwrites it before it reads
+        if owner not in self.plan.sources:
+            self.plan.sources.add(owner)
+            self.plan.arena.borrow(owner.arena)
+        source = owner.buffers[synced].root()
+        # the graph gives these values up: their memory may be reused after their last use here
+        if source.block is not None and owner.policy != KEEP_ALL and synced not in self._lasting:
+            buffer.block = source.block
+
+    def _compute_again(self, wanted: SyncedArray) -> None:
+        nodes: set[Node] = set()
+        stack = [wanted]
+        while stack:
+            synced = stack.pop()
+            node = self._producers.get(synced)
+            if node is None or node in nodes or synced in self.builder.data:
+                continue
+            # back to what is still there
+            if _was_dropped(synced, node) or synced.cleared:
+                nodes.add(node)
+                stack.extend(value.storage.data.synced for value in node.inputs if value is not None)
+            else:
+                self.locate(synced)
+        pinned: set[SyncedArray] = set()
+        for node in sorted(nodes, key=self._rank.__getitem__):
+            # random functions draw the same numbers, since a backward plan renews no keys
+            emit_forward(self.builder, node, kernel_of(node, self.dtypes), pinned, again=True)
+
+    def release(self) -> None:
+        """Note which arrays lose their data when the pass is over."""
+        if not self._clear:
+            return
+        owned: set[SyncedArray] = set()
+        for source in list(self.plan.sources):
+            held = {entry.synced for entry in source.attachments if entry.array is not None and not entry.keep}
+            # a lease ends as a whole. Where it covers what is not this graph's, or must last, arrays are cleared one
+            # by one
+            if held <= self._producers.keys() and not held & self._lasting:
+                owned |= held
+            else:
+                self.plan.sources.discard(source)
+        for synced in self._producers.keys() - self._lasting:
+            if synced not in owned and synced.latest is not None:
+                self.plan.freed.append(synced)
+
+
+def dtype_held(synced: SyncedArray) -> str:
+    """The dtype of the values, or of those that the last forward pass has dropped."""
+    owner = None if synced.latest is not None or synced.lease is None else synced.lease.owner()
+    if isinstance(owner, ForwardPlan) and synced in owner.buffers:
+        return owner.buffers[synced].dtype
+    return synced.dtype
+
+
+def _was_dropped(synced: SyncedArray, node: Node) -> bool:
+    if not synced.cleared:
+        return False
+    values = [node.output(index) for index, storage in enumerate(node.storages) if storage.data.synced is synced]
+    return any(value is not None and value.recompute for value in values)
+
+
+def _is_persistent(node: Node, synced: SyncedArray) -> bool:
+    for index, storage in enumerate(node.storages):
+        value = node.output(index)
+        if storage.data.synced is synced and value is not None and value.persistent:
+            return True
+    return False
+
+
+def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Return which arrays are channels-last for a kernel that takes any layout, provided that all of them agree."""
+    inputs = [storage for storage in storages_read(node) if storage is not None]
+    shapes = {storage.data.shape for storage in inputs}
+    all_read = all(flag for flag, storage in zip(flags, storages_read(node), strict=False) if storage is not None)
+    rank = len(next(iter(shapes), ()))
+    alike = len(shapes) == 1 and all_read and 3 <= rank <= 5
+    every = (*storages_read(node), *node.storages)
+    return tuple([alike and storage is not None and len(storage.data.shape) == rank for storage in every])
+
+
+def storages_read(node: Node) -> list[Storage | None]:
+    """Data and gradient of each input, None where one is not given."""
+    return [None if value is None else value.storage for value in node.inputs]
+
+
+class Target:
+    """The gradient of one storage while the backward pass is compiled."""
+
+    __slots__ = ("buffer", "expected", "grad", "is_leaf", "is_shared", "received", "storage", "value", "written")
+
+    def __init__(self, value: Value) -> None:
+        self.storage: Storage = value.storage
+        self.value = value
+        self.is_leaf = value.producer is None
+        #: the array of a leaf's gradient, once something was added to it
+        self.grad: SyncedArray | None = None
+        self.expected = 0
+        self.received = 0
+        self.buffer: Buffer | None = None
+        #: whether the buffer holds a number to add to; else the first contribution overwrites it
+        self.written = False
+        #: whether the buffer is the gradient of other values too, so that sums are written elsewhere
+        self.is_shared = False
+
+    def share(self, buffer: Buffer) -> None:
+        """Take a gradient of another value, which nobody changes, as the first contribution."""
+        self.received += 1
+        self.buffer, self.written, self.is_shared = buffer, True, True
+
+
+class GradientSums:
+    """The buffers that gradients of one pass are written to and accumulated in: arrays of leaves, or memory of the pass.
+
+    Args:
+        plan: The plan of the pass.
+        builder: Collects its operations.
+        overwrite: Whether the gradients of all leaves are zero when the pass begins.
+    """
+
+    def __init__(self, plan: BackwardPlan, builder: Builder, overwrite: bool) -> None:
+        self._plan = plan
+        self._builder = builder
+        self._overwrite = overwrite
+        #: the arrays of leaf gradients, which leaves may share, and those that hold a number to add to
+        self.leaf_grads: dict[SyncedArray, Buffer] = {}
+        self._written: set[SyncedArray] = set()
+
+    def contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
+        """Return the buffer to write a gradient in `dtype` to, and whether to add it to the values there.
+
+        Gradients of leaves are accumulated in float32 at least, in which solvers read and change them.
+        """
+        target.received += 1
+        shape = target.storage.data.shape
+        buffer = Buffer(shape, dtype, space)
+        if target.is_leaf:
+            if target.buffer is None:
+                target.buffer = self._leaf_grad(target, _SUM_DTYPES.get(dtype, dtype), space)
+            # to be added afterwards, or converted
+            if self._has_values(target) or (target.buffer.dtype, target.buffer.space) != (dtype, space):
+                return buffer, True
+            self._note_values(target)
+            return target.buffer, False
+        # gradients of intermediate values are never zeroed: the first contribution is the value
+        buffer.channels_last = channels_last
+        if target.buffer is None:
+            target.buffer, target.written = buffer, True
+            return buffer, False
+        return buffer, True
+
+    def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
+        grad = target.storage.grad
+        if grad.shape != target.storage.data.shape:
+            raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {target.storage.data.shape}")
+        synced = target.grad = grad.synced
+        self._plan.storages.append((target.storage, target.storage.data, grad))
+        buffer = self.leaf_grads.get(synced)
+        if buffer is None:
+            buffer = self.leaf_grads[synced] = self._grad_memory(synced, (space, dtype))
+        if grad.is_narrowed:
+            return _narrowed(buffer, grad)
+        return buffer if synced.shape == grad.shape else alias(buffer, grad.shape)
+
+    def _grad_memory(self, synced: SyncedArray, key: Key) -> Buffer:
+        """The memory in which the gradient of leaves adds up."""
+        if synced.cleared:
+            synced.fill(0.0)  # the gradient of what was an intermediate value, and is a leaf now
+        if not self._overwrite:
+            synced.make_contiguous(key)
+        array = synced.buffer(key) if self._overwrite else synced.readwrite(key)
+        synced.bound = True
+        self._plan.leaf_grads[synced] = key
+        # no word of the latest copy: solvers may write another one, and `take_zeros` brings this one up to date
+        self._plan.bindings.append(Binding(synced, key, array, None, False))
+        return Buffer(synced.shape, key[1], key[0], array)
+
+    def _has_values(self, target: Target) -> bool:
+        """Whether the gradient of a target holds a number to add to; else the first contribution overwrites it."""
+        if not target.is_leaf or target.grad is None:
+            return target.written
+        return not self._overwrite or target.grad in self._written
+
+    def _note_values(self, target: Target) -> None:
+        target.written = True
+        if target.grad is not None:
+            self._written.add(target.grad)
+
+    def accumulating(
+        self, runner: Runner, gradients: list[Buffer | None], additions: list[tuple[Target, Buffer]], first: int
+    ) -> tuple[Runner, list[tuple[Target, Buffer]]]:
+        """Let the kernel itself add to what is there, if it can; `first` is the place of the first gradient.
+
+        `gradients` then holds the totals, and these additions are done.
+        """
+        accumulating = extra(runner, "accumulating")
+        if accumulating is None:
+            return runner, additions
+        totals = self._totals(gradients, additions)
+        adder = accumulating([first + place for place in totals]) if totals else None
+        if adder is None:
+            return runner, additions
+        parts = [gradients[place] for place in totals]
+        for place, total in totals.items():
+            gradients[place] = total
+        return adder, [(target, part) for target, part in additions if part not in parts]
+
+    def _totals(self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[Target, Buffer]]) -> dict[int, Buffer]:
+        """The totals to which a kernel may add in place of writing gradients, by the places of these."""
+        totals: dict[int, Buffer] = {}
+        for target, part in additions:
+            total = target.buffer
+            if total is None or target.is_shared or not self._has_values(target) or not _lie_alike(total, part):
+                continue
+            # two gradients of one call must not add to the same memory: one of them would be lost
+            others = {buffer.root() for buffer in (*gradients, *totals.values()) if buffer is not None}
+            if total.root() not in others:
+                totals[gradients.index(part)] = total
+        return totals
+
+    def accumulate(
+        self, node: Node | None, additions: Sequence[tuple[Target, Buffer]], backend: Backend | None = None
+    ) -> None:
+        for target, buffer in additions:
+            total = target.buffer
+            assert total is not None
+            if not self._has_values(target):
+                self._note_values(target)
+                self._builder.copy(buffer, total, backend)
+                continue
+            part = self._builder.converted(buffer, total.space, total.dtype, backend)
+            runner, adder = _adder(node, total, part)
+            if target.is_shared:
+                target.buffer, target.is_shared = Buffer(total.shape, total.dtype, total.space), False
+                target.buffer.channels_last = total.channels_last
+            self._builder.add(None, runner, (total, part, target.buffer), adder)
+
+
+def _narrowed(whole: Buffer, array: NdArray) -> Buffer:
+    """Return the part of a leaf's gradient buffer that a narrowed array shows."""
+    part = Buffer(array.shape, whole.dtype, whole.space, array.present(whole.array))
+    part.narrow = True
+    return part
+
+
+def _add(total: Array, part: Array, result: Array) -> None:
+    result[...] = total + part
+
+
+def _adder(node: Node | None, total: Buffer, part: Buffer) -> tuple[Runner, Any]:
+    """Return a runner for total + part: the backend's kernel if both have the same layout, else plain array code."""
+    if (
+        node is None
+        or (total.dtype, total.space) != (part.dtype, part.space)
+        or total.channels_last != part.channels_last
+        or total.narrow
+    ):
+        return _add, None
+    spec = spec_of_api("add2")
+    # by the cache of calls, as any function: a graph adds arrays of few shapes
+    kernel = resolved_call(spec, {}, (total.shape, total.shape)).kernel(node.context.in_dtype(total.dtype))
+    if kernel.space is not total.space or kernel.output_dtypes[0] != total.dtype:
+        return _add, None
+    if total.channels_last and kernel.layout != "any":
+        return _add, None
+    return kernel.forward_for((total.channels_last,) * 3), kernel.backend
+
+
+def _lie_alike(a: Buffer, b: Buffer) -> bool:
+    # a kernel that adds does so to arrays of the kind that it would write
+    alike = (a.space, a.dtype, a.shape, a.channels_last) == (b.space, b.dtype, b.shape, b.channels_last)
+    return alike and not (a.narrow or b.narrow)

@@ -1,0 +1,73 @@
+"""Exceptions of kernels and rules, with a note that says which plugin, operator, backend and call they come from."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from nn_core.engine.dispatch.blame import attach_note as attach_note
+from nn_core.engine.dispatch.blame import note_origin, require_no_exit
+from nn_core.engine.dispatch.known import table_kernel
+from nn_core.engine.dispatch.registry import REGISTRY
+from nn_core.engine.runtime.installed import OWN_PACKAGES
+from nn_core.errors import HostMemoryError, NNCoreError
+from nn_core.operators.spec.model import ArgValue, FunctionSpec
+from nn_core.typing import Call, Kernel
+
+
+def note_call(error: BaseException, call: Call, backend: str, kernel: Kernel | None = None) -> None:
+    """Note in `error` that it comes from the kernel of `call`."""
+    inputs = [None if desc is None else f"{desc.shape} {desc.dtype}" for desc in call.inputs]
+    add_note(error, call.spec, backend, inputs, call.args, REGISTRY.owner_of_kernel(table_kernel(kernel)))
+
+
+class KernelCall:
+    """A ``with`` block that asks a kernel for something: what it raises says which kernel that was."""
+
+    __slots__ = ("_backend", "_call", "_kernel")
+
+    def __init__(self, call: Call, backend: str, kernel: Kernel) -> None:
+        self._call, self._backend, self._kernel = call, backend, kernel
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None:
+            note_call(error, self._call, self._backend, self._kernel)
+
+
+def add_note(
+    error: BaseException,
+    spec: FunctionSpec,
+    backend: str,
+    inputs: Sequence[object],
+    args: Mapping[str, ArgValue],
+    owner: str = "",
+    what: str = "",
+) -> None:
+    """Note in `error` where it comes from, unless it is a refusal of ours that says so already.
+
+    Raises:
+        PluginError: in place of what would end the program, raised by code of a plugin.
+    """
+    added = REGISTRY.added(spec.name)
+    plugin = owner or (added.plugin if added else "")
+    name = added.key if added else spec.api
+    require_no_exit(error, f"{what}F.{name}, run by backend {backend!r},", plugin)
+    if isinstance(error, NNCoreError) and not plugin and backend.partition(".")[0] in OWN_PACKAGES:
+        return
+    origin = f" of plugin {plugin!r}" if plugin else ""
+    given = ", ".join([*map(str, inputs), *(f"{name}={value!r}" for name, value in args.items())])
+    note_origin(error, f"in {what}F.{name} ({spec.name}){origin}, run by backend {backend!r}, called with ({given})")
+
+
+def out_of_memory(spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError) -> NNCoreError:
+    """The error of a function for whose arrays the memory does not suffice; that of a device says so itself."""
+    if isinstance(error, NNCoreError) and not str(error).startswith("memory:"):
+        return error
+    made = f" and results {', '.join(map(str, outputs))}" if outputs else ""
+    given = ", ".join(["None" if shape is None else str(shape) for shape in inputs])
+    return HostMemoryError(
+        f"{spec.api}: its results must fit into the memory of the host, got inputs of shape {given or '()'}{made}\n"
+        f"  {str(error).partition(chr(10))[0]}\n"
+        "  hint: take a smaller batch, forward(clear_no_need_grad=True), nn_core.recompute(), or half precision"
+    )

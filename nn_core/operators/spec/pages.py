@@ -1,0 +1,197 @@
+"""Write docs/reference: one page a topic with every function, as the specification describes it.
+
+``python -m nn_core.operators.spec.pages`` writes the pages; with ``--check`` it only names the stale ones, and exits with 1.
+"""
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import Signature
+from pathlib import Path
+
+from nn_core.operators.spec.generate import exports_by_hand
+from nn_core.operators.spec.load import load
+from nn_core.operators.spec.model import TOPICS, WHOLE_DTYPES, ArgSpec, FunctionSpec, InputSpec, OutputSpec
+from nn_core.operators.spec.signature import signature
+
+ROOT = Path(__file__).resolve().parents[3]
+_NOTICE = "<!-- Generated from function_spec.yaml by `python -m nn_core.operators.spec.pages`; edits are lost. -->"
+_INDEX = f"""{_NOTICE}
+# Functions
+
+`import nn_core.functions as F`. A function of Variables extends the graph, a function of NdArrays computes at once.
+Each also takes `n_outputs` and `outputs`, see `help(nn_core.functions)`. One page a topic describes the operators;
+functions that are written in terms of them are listed below and documented by `help()`.
+
+{{topics}}
+
+## Errors
+
+The tables of inputs and arguments on these pages say what must hold; anything else is an error when the function is called,
+and its message shows all shapes. With `x = nn.Variable((8, 20))`:
+
+| call | raises |
+|---|---|
+| `F.relu(3)` | `ArgumentError: relu: input x must be a Variable or an NdArray, got int` |
+| `F.affine(x, nn.Variable((7, 3)))` | `ShapeError: affine: weight must have as many rows as x has features, got 7 and 20` |
+| `F.max_pooling(nn.Variable((1, 1, 4, 4)), 0)` | `ArgumentError: max_pooling: kernel must be at least 1, got (0, 0)` |
+| `F.mse_loss(x, x)` | `UnknownAttributeError: module 'nn_core.functions' has no function 'mse_loss', \
+of its own or of a plugin; did you mean 'squared_error'?` |
+
+[Errors](../errors.md) describes the classes.
+
+## Functions written in terms of operators
+
+{{composites}}
+"""
+_KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating", **WHOLE_DTYPES, "same": "any"}
+
+
+def pages(root: Path) -> dict[Path, str]:
+    """The text of every page of the checkout at `root`, by path."""
+    specs = load(root / "function_spec.yaml")
+    by_hand = composites(root / "nn_core" / "functions")
+    folder = root / "docs" / "reference"
+    topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
+    files = {folder / f"{topic}.md": topic_page(topic, found, by_hand) for topic, found in topics.items() if found}
+    listed = [
+        f"- [{topic}]({topic}.md): " + ", ".join(f"[{spec.api}]({topic}.md#{spec.api})" for spec in found)
+        for topic, found in topics.items()
+        if found
+    ]
+    rows = [(f"`{name}({arguments})`", text) for name, (arguments, text) in sorted(by_hand.items())]
+    files[folder / "index.md"] = _INDEX.format(topics="\n".join(listed), composites=table(("function", ""), rows))
+    return files
+
+
+def composites(folder: Path) -> dict[str, tuple[str, str]]:
+    """The functions that are written by hand: arguments and first line of the docstring, by name."""
+    found = {}
+    for module, names in exports_by_hand(folder).items():
+        tree = ast.parse((folder / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+        for statement in tree.body:
+            if isinstance(statement, ast.FunctionDef) and statement.name in names and statement.name[0] != "_":
+                for argument in ast.walk(statement.args):
+                    if isinstance(argument, ast.arg):
+                        argument.annotation = None
+                text = (ast.get_docstring(statement) or "").partition("\n")[0]
+                found[statement.name] = ast.unparse(statement.args), text
+    return found
+
+
+def topic_page(topic: str, specs: Sequence[FunctionSpec], by_hand: Mapping[str, tuple[str, str]]) -> str:
+    """The page of one topic."""
+    sections = [function_section(spec, by_hand.get(spec.api, ("", ""))[0]) for spec in specs]
+    return "\n\n".join([f"{_NOTICE}\n# {topic.capitalize()}", *sections]) + "\n"
+
+
+def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
+    """The section of one function; `by_hand` are the arguments of a public function that hides the operator."""
+    shown = _shown_signature(spec)
+    parts = [
+        f"## {spec.api}",
+        f"```python\nF.{spec.api}{f'({by_hand})' if by_hand else shown}\n```",
+        spec.doc,
+        f"The tables describe the operator beneath, `{spec.api}{shown}`, as gradient rules call it." if by_hand else "",
+        f"```text\n{spec.formula}\n```" if spec.formula else "",
+        table(("input", "shape", "values", "meaning"), map(_input_row, spec.inputs)),
+        table(("argument", "type", "default", "meaning"), map(_arg_row, spec.args)),
+        table(("output", "shape", "values", "meaning"), map(_output_row, spec.visible_outputs)),
+        f"**Gradient:** {_gradient_text(spec)}",
+        _labelled("Tags", ", ".join(spec.tags)),
+        _labelled("Rewrites", _code(spec.updates) if spec.updates else ""),
+        _labelled("Notes", spec.notes),
+        f"```python\n{spec.example}\n```" if spec.example else "",
+        _labelled("References", spec.references),
+        f"Operator `{spec.name}`, since {spec.since}.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _shown_signature(spec: FunctionSpec) -> Signature:
+    """The signature without types, and without the arguments that all functions have."""
+    full = signature(spec)
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in full.parameters.values()
+        if parameter.name not in ("n_outputs", "outputs")
+    ]
+    return full.replace(parameters=parameters, return_annotation=full.empty)
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"**{label}:** {text}" if text else ""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, or nothing if it has no rows."""
+    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    if not lines:
+        return ""
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _input_row(entry: InputSpec) -> Sequence[str]:
+    name = f"`*{entry.name}`" if entry.variadic else f"`{entry.name}`"
+    return name + (", optional" if entry.optional else ""), entry.shape, _KINDS[entry.dtype], entry.doc + _since(entry)
+
+
+def _since(entry: InputSpec | ArgSpec) -> str:
+    return f" Since {entry.since}." if entry.since else ""
+
+
+def _output_row(entry: OutputSpec) -> Sequence[str]:
+    name = f"`{entry.name}`" + (", several" if entry.variadic else "") + (", where asked for" if entry.optional else "")
+    return name, entry.shape, _KINDS[entry.dtype], entry.doc
+
+
+def _arg_row(arg: ArgSpec) -> Sequence[str]:
+    kind = " or ".join(f"`{choice!r}`" for choice in arg.choices) or arg.type
+    bounds = {"at least": arg.minimum, "at most": arg.maximum}
+    kind += "".join(f", {words} {bound:g}" for words, bound in bounds.items() if bound is not None)
+    default = "" if arg.required else f"`{arg.default!r}`"
+    if arg.default_rule is not None:
+        default = arg.default_rule.replace("_", " ")
+    return f"`{arg.name}`", kind, default, arg.doc + _since(arg)
+
+
+def _gradient_text(spec: FunctionSpec) -> str:
+    if spec.backward.none_because is not None:
+        return f"none, because {spec.backward.none_because[0].lower()}{spec.backward.none_because[1:].rstrip('.')}."
+    text = f"reads {_code(spec.backward.needs)}" if spec.backward.needs else "reads no values"
+    cases = [f", {_code(needs)} if `{name}` is negative" for name, needs in spec.backward.needs_if_negative]
+    return "".join([text, *cases, "."])
+
+
+def write(files: Mapping[Path, str], root: Path, *, check: bool) -> int:
+    """Write the files that are stale, or with `check` only name them; returns their number."""
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{'stale' if check else 'wrote'}: {path.relative_to(root)}")  # noqa: T201  # the purpose of the command
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[path], encoding="utf-8")
+    return len(stale)
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Write the stale pages, or only name them; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m nn_core.operators.spec.pages", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a page is stale")
+    check = parser.parse_args(arguments).check
+    return int(write(pages(root), root, check=check) > 0 and check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""The folder `nn_core` can be seen at once: few entries beside the modules that NNabla has."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+#: Entries beside NNabla's module names, each a word that a user or an author of plugins knows.
+LIMIT = 25
+
+
+def modules_of_nnabla() -> set[str]:
+    lines = (ROOT / "tools" / "nnabla_names.txt").read_text(encoding="utf-8").splitlines()
+    return {parts[1] for parts in (line.partition(":")[0].split(".") for line in lines) if len(parts) > 1}
+
+
+def test_the_top_of_the_package_has_few_entries() -> None:
+    entries = {path.name.partition(".")[0] for path in (ROOT / "nn_core").iterdir() if path.name != "__pycache__"}
+    ours = sorted(entries - modules_of_nnabla())
+    assert {"engine", "operators", "files", "data", "training"} <= set(ours)
+    assert len(ours) <= LIMIT, ours
+    assert len(entries - set(ours)) > 20, "the list of NNabla's names was not read"
+
+
+def test_every_entry_of_the_top_is_in_the_picture_or_a_door_of_nnabla() -> None:
+    picture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Layers")[0]
+    folders = {path.name for path in (ROOT / "nn_core").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert sorted(name for name in folders - modules_of_nnabla() if f"{name}/" not in picture) == []
