@@ -20,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Packages whose code the conformance kit runs on in the tests of nn_core.
 TRUSTED: Final = frozenset({"nn_core", "nn_ext_cpu", "nn_ext_cuda", "nn_ext_cudnn"})
 _MARK: Final = "nn_core: "
+#: Kinds of NumPy's dtypes that hold no real numbers: complex ones, objects, texts, dates and times.
+_UNREAL: Final = frozenset("cOSUMm")
 
 
 class PluginCall:
@@ -127,3 +129,18 @@ def _plugin_of(package: str) -> str:
     if package in TRUSTED or package == "__main__":
         return ""
     return next((plugin.name for plugin in PLUGINS.asked_for() if plugin.package == package), "")
+
+
+def require_real(subject: str, result: Any) -> None:
+    """Refuse an array of a plugin whose elements are no real numbers.
+
+    Args:
+        subject: What has returned it, as in "acme_swish: a reference kernel".
+        result: An array of any library, or a number.
+
+    Raises:
+        PluginError: for complex numbers, texts, dates and objects.
+    """
+    dtype = getattr(result, "dtype", type(result).__name__)
+    if getattr(dtype, "kind", "") in _UNREAL or "complex" in str(dtype):
+        raise PluginError(f"{subject} must return real numbers, got {dtype}")

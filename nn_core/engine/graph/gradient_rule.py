@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.dispatch.blame import require_real
 from nn_core.engine.dispatch.registry import gradient_of
 from nn_core.engine.graph.array_functions import ArrayFunctions
 from nn_core.engine.graph.call import PreparedKernel
@@ -15,7 +16,6 @@ from nn_core.engine.graph.precision import NARROW, wide_context, widens
 from nn_core.engine.graph.run import fetch_raw
 from nn_core.engine.graph.sandboxed_kernel import is_trusted, is_write, read_only
 from nn_core.errors import GraphError, PluginError
-from nn_core.operators.reference.adapter import require_real
 from nn_core.operators.rules.registry import GradientCall, GradientRule
 from nn_core.settings import settings
 from nn_core.typing import Array, Shape

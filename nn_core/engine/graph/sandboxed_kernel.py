@@ -19,11 +19,10 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from nn_core.engine.dispatch.blame import TRUSTED
+from nn_core.engine.dispatch.blame import TRUSTED, require_real
 from nn_core.engine.dispatch.known import table_kernel
 from nn_core.engine.dispatch.registry import REGISTRY
 from nn_core.errors import PluginError
-from nn_core.operators.reference.adapter import ReferenceKernel, require_real
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Step, extra
 
 #: Outputs are filled with this byte before a kernel runs; an element that still has it was not written.
@@ -48,10 +47,9 @@ def guarded_kernel(kernel: Kernel, backend: Backend, *, always: bool) -> Kernel:
     if always:
         return GuardedKernel(kernel, backend, _Checked)
     implementation = table_kernel(kernel)
-    if isinstance(implementation, ReferenceKernel):
-        return GuardedKernel(kernel, backend, _ComparedOnce) if implementation.is_foreign else kernel
     if is_trusted(type(implementation).__module__):
-        return kernel
+        runs_foreign_code = getattr(implementation, "runs_foreign_code", False)  # as a reference kernel of a plugin
+        return GuardedKernel(kernel, backend, _ComparedOnce) if runs_foreign_code else kernel
     return GuardedKernel(kernel, backend, _Filled)
 
 

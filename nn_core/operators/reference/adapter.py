@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.engine.dispatch.blame import require_real
 from nn_core.errors import PluginError, ShapeError
 from nn_core.operators.reference import registry
 from nn_core.typing import Array, Call, Kernel, Namespace, Refusal, Runner
 
 _BFLOAT16 = "bfloat16"
-#: Kinds of NumPy's dtypes that hold no real numbers: complex ones, objects, texts, dates and times.
-_UNREAL = frozenset("cOSUMm")
 
 
 class ReferenceKernel:
@@ -25,13 +24,13 @@ class ReferenceKernel:
         namespace: The array namespace that it runs over.
     """
 
-    __slots__ = ("_function", "_namespace", "is_foreign")
+    __slots__ = ("_function", "_namespace", "runs_foreign_code")
 
     def __init__(self, function: registry.ReferenceKernel, namespace: Namespace) -> None:
         self._function = function
         self._namespace = namespace
         #: whether it is a function of a plugin; those of the core are tested for what is checked of these
-        self.is_foreign = (getattr(function, "__module__", None) or "").partition(".")[0] != "nn_core"
+        self.runs_foreign_code = (getattr(function, "__module__", None) or "").partition(".")[0] != "nn_core"
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that the array library lacks, and bfloat16 where nothing knows it; take everything else."""
@@ -52,16 +51,18 @@ class ReferenceKernel:
         widened = [position for position, desc in enumerate(call.inputs) if desc and desc.dtype in ("float16", _BFLOAT16)]
         seeded = call.spec.has("seeded")
         dynamic = call.spec.has("dynamic_shape")
-        name, is_foreign = call.spec.api, self.is_foreign
+        name, runs_foreign_code = call.spec.api, self.runs_foreign_code
         n_results = n_outputs + (0 if dynamic else len(updated))
 
         def run(*arrays: Array) -> object:
-            inputs = [_read_only(array) for array in arrays[:n_inputs]] if is_foreign else list(arrays[:n_inputs])
+            inputs = [_read_only(array) for array in arrays[:n_inputs]] if runs_foreign_code else list(arrays[:n_inputs])
             for position in widened:
                 inputs[position] = xp.asarray(inputs[position], dtype=xp.float32)
             settings = {**args, "key": xp.asarray(arrays[-1])} if seeded else args
             with np.errstate(all="ignore"):  # nan and inf are values like any other
-                results = _computed(name, function, xp, inputs, settings) if is_foreign else function(xp, *inputs, **settings)
+                results = (
+                    _computed(name, function, xp, inputs, settings) if runs_foreign_code else function(xp, *inputs, **settings)
+                )
                 results = _checked(name, results, n_results)
                 if dynamic:
                     pairs = zip(results, call.outputs, strict=True)
@@ -103,21 +104,6 @@ def _computed(
         if _is_own_class(result) and type(result) is not type(xp.asarray(0.0)):
             raise PluginError(f"{name}: a reference kernel must return arrays, got {type(result).__name__}")
     return results
-
-
-def require_real(subject: str, result: Any) -> None:
-    """Refuse an array of a plugin whose elements are no real numbers.
-
-    Args:
-        subject: What has returned it, as in "acme_swish: a reference kernel".
-        result: An array of any library, or a number.
-
-    Raises:
-        PluginError: for complex numbers, texts, dates and objects.
-    """
-    dtype = getattr(result, "dtype", type(result).__name__)
-    if getattr(dtype, "kind", "") in _UNREAL or "complex" in str(dtype):
-        raise PluginError(f"{subject} must return real numbers, got {dtype}")
 
 
 def _is_own_class(result: Any) -> bool:
