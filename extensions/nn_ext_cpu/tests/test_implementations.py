@@ -1,4 +1,4 @@
-"""What computes a call: the names that `nn.explain` and the profiler show."""
+"""Names of implementations: those that `nn.explain` and the profiler show."""
 
 import numpy as np
 

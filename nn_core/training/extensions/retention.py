@@ -1,4 +1,4 @@
-"""Which checkpoints of a run are kept: the newest ones, none older than an age, and the best by a reported value."""
+"""Keep checkpoints of a run: the newest ones, none older than an age, and the best by a reported value."""
 
 import math
 import time
@@ -10,7 +10,7 @@ from nn_core.training.checkpoint import number_of
 
 
 class Record(NamedTuple):
-    """What is known of a checkpoint without reading it.
+    """Facts about a checkpoint without reading it.
 
     Attributes:
         time: When it was saved, Unix time.

@@ -1,4 +1,4 @@
-"""What a run keeps: checkpoints by number, age and value, logs that are written anew, and training on a full disk."""
+"""Keeping files of a run: checkpoints by number, age and value, logs that are written anew, and training on a full disk."""
 
 import errno
 import json
