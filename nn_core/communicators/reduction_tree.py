@@ -18,7 +18,7 @@ from nn_core.typing import Array
 SMALL = 4096
 
 
-class Part(NamedTuple):
+class PartialSum(NamedTuple):
     """The sum of the terms from `start` on, `length` of them, a power of two."""
 
     start: int
@@ -30,18 +30,18 @@ class PartialSums:
     """The terms of one rank, added along the tree as they come, in order."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[PartialSum] = []
 
     def add(self, index: int, term: Array) -> None:
         """Take term number `index`, which follows the last one; `term` is changed from now on."""
-        part = Part(index, 1, term)
+        part = PartialSum(index, 1, term)
         while self.parts:
             left = self.parts[-1]
             if left.length != part.length or left.start % (2 * left.length):
                 break
             self.parts.pop()
             np.add(left.total, part.total, out=left.total)
-            part = Part(left.start, 2 * left.length, left.total)
+            part = PartialSum(left.start, 2 * left.length, left.total)
         self.parts.append(part)
 
 
@@ -57,7 +57,7 @@ def part_spans(lo: int, hi: int) -> list[tuple[int, int]]:
     return spans
 
 
-def finished(parts: Sequence[Part], n_terms: int) -> Array:
+def finished(parts: Sequence[PartialSum], n_terms: int) -> Array:
     """The sum of all terms; the arrays of the parts are used up."""
     known = {(part.start, part.length): part.total for part in parts}
 
@@ -113,7 +113,7 @@ def tree_sum(
 ) -> Generator[Handle | None, None, Array]:
     """`tree_all_reduce` in steps: yields what is to be waited for before the next one, and returns the sum."""
     if engine.size == 1:
-        return finished([Part(*span, part) for span, part in zip(part_spans(0, n_terms), parts, strict=True)], n_terms)
+        return finished([PartialSum(*span, part) for span, part in zip(part_spans(0, n_terms), parts, strict=True)], n_terms)
     size, dtype, n_elements = engine.size, parts[0].dtype, parts[0].size
     own_dtype = _wire_dtype(wire, dtype)
     small = n_elements <= SMALL
@@ -139,8 +139,8 @@ def _spans_by_rank(size: int, n_terms: int) -> list[list[tuple[int, int]]]:
     return [part_spans(share.start, share.stop) for share in (terms_of_rank(r, size, n_terms) for r in range(size))]
 
 
-def _arrived(received: Array, spans: Sequence[Sequence[tuple[int, int]]]) -> list[Part]:
-    return [Part(*span, received[rank, place]) for rank, own in enumerate(spans) for place, span in enumerate(own)]
+def _arrived(received: Array, spans: Sequence[Sequence[tuple[int, int]]]) -> list[PartialSum]:
+    return [PartialSum(*span, received[rank, place]) for rank, own in enumerate(spans) for place, span in enumerate(own)]
 
 
 def _wire_dtype(wire: str | None, dtype: "np.dtype[np.generic]") -> "np.dtype[np.generic]":

@@ -6,17 +6,16 @@ height).
 
 from collections.abc import Callable
 from importlib import import_module
-from os import PathLike
-from typing import IO, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from nn_core.data.backend_choice import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.entries import PathOrFile
 
 Image: TypeAlias = np.ndarray[Any, Any]
 #: A path, or a file open for reading or writing.
-Place: TypeAlias = str | PathLike[str] | IO[bytes]
 
 #: Extensions of the files that are images.
 IMAGE_EXTENSIONS: Final = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
@@ -27,10 +26,10 @@ INTERPOLATIONS: Final = ("nearest", "bilinear", "bicubic", "hamming", "box", "la
 class ImageBackend(Protocol):
     """A library for images. Arrays are of 8 or 16 bits, with channels last, in the order red, green, blue, alpha."""
 
-    def read(self, place: Place, mode: str) -> Image:
+    def read(self, place: PathOrFile, mode: str) -> Image:
         """Read an image; `mode` is "L", "RGB", "RGBA", "" for that of the file, or "P" for the indices of a palette."""
 
-    def write(self, place: Place, image: Image) -> None:
+    def write(self, place: PathOrFile, image: Image) -> None:
         """Write; the extension of a path names the format."""
 
     def resize(self, image: Image, size: tuple[int, int], interpolate: str) -> Image:
@@ -40,7 +39,7 @@ class ImageBackend(Protocol):
 class PilBackend:
     """Pillow."""
 
-    def read(self, place: Place, mode: str) -> Image:
+    def read(self, place: PathOrFile, mode: str) -> Image:
         pillow = library("PIL.Image", "pillow")
         with pillow.open(place) as file:
             if mode == "P":
@@ -54,7 +53,7 @@ class PilBackend:
                 mode = "RGBA" if "transparency" in file.info or file.mode in ("LA", "PA") else "RGB"
             return np.asarray(file.convert(mode) if mode else file)
 
-    def write(self, place: Place, image: Image) -> None:
+    def write(self, place: PathOrFile, image: Image) -> None:
         if image.dtype == np.uint16 and image.ndim == 3:
             raise ArgumentError(
                 "imsave: an image with 16 bits and several channels must be written by OpenCV, got Pillow\n"
@@ -79,7 +78,7 @@ class PilBackend:
 class Cv2Backend:
     """OpenCV."""
 
-    def read(self, place: Place, mode: str) -> Image:
+    def read(self, place: PathOrFile, mode: str) -> Image:
         cv2 = library("cv2", "opencv-python-headless")
         content = place.read() if hasattr(place, "read") else np.fromfile(place, np.uint8)
         image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
@@ -94,7 +93,7 @@ class Cv2Backend:
         code = codes.get((str(given), mode if mode not in ("", "P") else str(given)))
         return image if code is None else cv2.cvtColor(image, code)
 
-    def write(self, place: Place, image: Image) -> None:
+    def write(self, place: PathOrFile, image: Image) -> None:
         cv2 = library("cv2", "opencv-python-headless")
         if image.ndim == 3:
             image = cv2.cvtColor(image, cv2.COLOR_RGBA2BGRA if image.shape[2] == 4 else cv2.COLOR_RGB2BGR)
@@ -140,7 +139,7 @@ MANAGER: Final = ImageUtilsBackendManager()
 
 
 def read_image(
-    path: Place,
+    path: PathOrFile,
     grayscale: bool = False,
     size: tuple[int, int] | None = None,
     interpolate: str = "bilinear",
@@ -185,7 +184,7 @@ def read_image(
     return _channels_first(image) if channel_first else image
 
 
-def read_stored_image(path: Place) -> Image:
+def read_stored_image(path: PathOrFile) -> Image:
     """Read an image as it is stored: shape (C, H, W), with 8 or 16 bits.
 
     Raises:
@@ -195,7 +194,7 @@ def read_stored_image(path: Place) -> Image:
     return _channels_first(image) if image.ndim == 3 else image[None]
 
 
-def _decoded(path: Place, mode: str) -> Image:
+def _decoded(path: PathOrFile, mode: str) -> Image:
     try:
         return MANAGER.get().read(path, mode)
     except (ArgumentError, ImportError, MemoryError):
@@ -205,7 +204,7 @@ def _decoded(path: Place, mode: str) -> Image:
 
 
 def write_image(
-    path: Place, img: Image, channel_first: bool = False, as_uint16: bool = False, auto_scale: bool = True
+    path: PathOrFile, img: Image, channel_first: bool = False, as_uint16: bool = False, auto_scale: bool = True
 ) -> None:
     """Write an image.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from math import isfinite
 from os import PathLike
-from typing import IO, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from nn_core.data.images import IMAGE_EXTENSIONS, read_stored_image
 from nn_core.data.plugin_sources import offered_cell, offered_cells
 from nn_core.data.sound import read_sound
 from nn_core.files import open_to_read
+from nn_core.files.entries import PathOrFile
 from nn_core.files.npy import read_npy
 
 Array: TypeAlias = np.ndarray[Any, Any]
 #: A path, or a file open for reading.
-Place: TypeAlias = str | PathLike[str] | IO[bytes]
 
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 #: The divisors that scale arrays of integers to the range from 0 to 1.
@@ -41,7 +41,7 @@ def normalized(values: Array) -> Array:
     return values if top is None else values / top
 
 
-def contents_of(place: Place) -> bytes:
+def contents_of(place: PathOrFile) -> bytes:
     """All bytes of a file, or what is left of one that is open."""
     if not isinstance(place, (str, PathLike)):
         return place.read()
@@ -49,13 +49,13 @@ def contents_of(place: Place) -> bytes:
         return file.read()
 
 
-def read_array(place: Place) -> Array:
+def read_array(place: PathOrFile) -> Array:
     """Return the array of a file in NumPy's format."""
     content = contents_of(place)
     return read_npy(BytesIO(content), str(getattr(place, "name", place)), len(content))
 
 
-def read_table(place: Place) -> Array:
+def read_table(place: PathOrFile) -> Array:
     """Return the numbers of a CSV file without a header, in float32; a row for each line."""
     text = contents_of(place).decode("utf-8-sig")
     lines = [line for line in text.splitlines() if line.partition("#")[0].strip()]
@@ -68,7 +68,7 @@ def read_table(place: Place) -> Array:
 
 
 #: The readers of files, by extension.
-READERS: Final[Mapping[str, Callable[[Place], Array]]] = {
+READERS: Final[Mapping[str, Callable[[PathOrFile], Array]]] = {
     ".npy": read_array,
     ".csv": read_table,
     ".wav": read_sound,

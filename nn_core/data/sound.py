@@ -4,15 +4,15 @@ import wave
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.data.backend_choice import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.entries import PathOrFile
 
 Sound: TypeAlias = np.ndarray[Any, Any]
-Place: TypeAlias = str | PathLike[str] | IO[bytes]
 
 #: The dtype of samples, by their bytes; three bytes become four.
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype("<i2"), 4: np.dtype("<i4")}
@@ -33,7 +33,7 @@ class AudioUtilsBackendManager(LibraryChoice):
 MANAGER: Final = AudioUtilsBackendManager()
 
 
-def read_sound(path: Place, channel_first: bool = False) -> Sound:
+def read_sound(path: PathOrFile, channel_first: bool = False) -> Sound:
     """Read a sound.
 
     Args:
@@ -57,7 +57,7 @@ def read_sound(path: Place, channel_first: bool = False) -> Sound:
     return np.ascontiguousarray(samples.T) if channel_first else samples
 
 
-def write_sound(path: Place, audio_arr: Sound, channel_first: bool = False, frame_rate: int = 48000) -> None:
+def write_sound(path: PathOrFile, audio_arr: Sound, channel_first: bool = False, frame_rate: int = 48000) -> None:
     """Write a sound.
 
     Args:
@@ -110,13 +110,13 @@ def resize_sound(audio_arr: Sound, size: tuple[int, int], channel_first: bool = 
     return np.ascontiguousarray(resized.T) if channel_first else resized
 
 
-def _is_wave(path: Place) -> bool:
+def _is_wave(path: PathOrFile) -> bool:
     if MANAGER.backend is not None:
         return MANAGER.backend == "wave"
     return not isinstance(path, (str, PathLike)) or Path(path).suffix.lower() in (".wav", ".wave")
 
 
-def _read_wave(path: Place) -> Sound:
+def _read_wave(path: PathOrFile) -> Sound:
     with wave.open(str(path) if isinstance(path, PathLike) else path, "rb") as file:
         width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
         content = file.readframes(count)
@@ -130,7 +130,7 @@ def _read_wave(path: Place) -> Sound:
     return values.astype(values.dtype.newbyteorder("="))
 
 
-def _read_other(path: Place) -> Sound:
+def _read_other(path: PathOrFile) -> Sound:
     samples: Sound = _soundfile().read(path, dtype="int16", always_2d=True)[0]
     return samples
 

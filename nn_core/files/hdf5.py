@@ -50,7 +50,7 @@ _END_BYTES: Final = 8 + 4 + len(_MARK)
 _PORTION_BYTES: Final = 1 << 20
 _COPYING_THREADS: Final = 4
 #: Name, offset and number of bytes of arrays that have some.
-Places: TypeAlias = list[tuple[str, int, int]]
+Extents: TypeAlias = list[tuple[str, int, int]]
 #: The values of a dataset, its attributes, and those of its group.
 Found: TypeAlias = tuple[Array, Mapping[str, Any], Mapping[str, Any]]
 
@@ -68,7 +68,7 @@ def write_hdf5(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
     file.write(_trailer(memoryview(image), places))
 
 
-def _fill(store: Any, entries: Mapping[str, Entry]) -> Places:
+def _fill(store: Any, entries: Mapping[str, Entry]) -> Extents:
     """Write all arrays; where the bytes of each are."""
     for name, entry in entries.items():
         dataset = store.create_dataset(name, data=entry.values)
@@ -151,7 +151,7 @@ def read_plainly(source: str | bytes, is_verified: bool = False) -> Entries:
         return _read(store, len(source), source, is_verified)
 
 
-def _trailer(image: memoryview, places: Places) -> bytes:
+def _trailer(image: memoryview, places: Extents) -> bytes:
     """The trailer of a file: a table in JSON, its length, its checksum, and a mark."""
     arrays = [[name, offset, n_bytes, crc32(image[offset : offset + n_bytes])] for name, offset, n_bytes in places]
     table = json.dumps({"size": len(image), "checksum": crc32(image), "arrays": arrays}).encode()

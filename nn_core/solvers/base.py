@@ -16,7 +16,7 @@ from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimiz
 from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explain_calls, first_rate, shown, unknown_number
 from nn_core.solvers.saving import SavedStates
 from nn_core.solvers.states import Slot, new_slot
-from nn_core.solvers.update import Rule, Target, targets_of
+from nn_core.solvers.update import ComputeTarget, Rule, targets_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
 
@@ -481,7 +481,7 @@ class Solver(SavedStates):
         self.__dict__.update(state)
         self._bind_to(targets_of(self._context))
 
-    def _bind_to(self, targets: tuple[Target, ...]) -> None:
+    def _bind_to(self, targets: tuple[ComputeTarget, ...]) -> None:
         self._groups = Groups(Rule(type(self).__name__, self.step, reads_t=self.reads_t), targets, self._numbers)
         self._gradients = Gradients(targets)
 

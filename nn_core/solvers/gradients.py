@@ -14,7 +14,7 @@ from nn_core.errors import GraphError
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
-from nn_core.solvers.update import BoundUpdate, Rule, Target, Verdict
+from nn_core.solvers.update import BoundUpdate, ComputeTarget, Rule, Verdict
 from nn_core.typing import Array, Namespace, extra
 
 #: ``check(xp, grad)`` is an array without axes that is true or false.
@@ -58,7 +58,7 @@ class _Known:
 
     __slots__ = ("frozen", "hyper", "skipped", "update")
 
-    def __init__(self, rule: Rule, given: Collection[Slot], targets: Sequence[Target]) -> None:
+    def __init__(self, rule: Rule, given: Collection[Slot], targets: Sequence[ComputeTarget]) -> None:
         slots, self.skipped = divided(given)
         self.frozen = Frozen(given)
         self.hyper = np.zeros(2, np.float64)
@@ -78,7 +78,7 @@ class _Known:
 class Gradients:
     """Changes and checks of the gradients of a solver's parameters; those that hold nothing are passed over."""
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    def __init__(self, targets: Sequence[ComputeTarget]) -> None:
         self._targets = targets
         self._known: dict[str, _Known] = {}
         self._fills: list[Callable[[float], None]] = []

@@ -15,7 +15,7 @@ from nn_core.engine.graph.node import FLAGS_VERSION
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.solvers.hooks import Hook
 from nn_core.solvers.states import Slot
-from nn_core.solvers.update import BoundUpdate, Rule, Target
+from nn_core.solvers.update import BoundUpdate, ComputeTarget, Rule
 from nn_core.typing import Array
 from nn_core.variable import Variable
 
@@ -65,7 +65,7 @@ class Groups:
         numbers: The numbers of the update without t; a list that the solver changes.
     """
 
-    def __init__(self, rule: Rule, targets: Sequence[Target], numbers: list[float]) -> None:
+    def __init__(self, rule: Rule, targets: Sequence[ComputeTarget], numbers: list[float]) -> None:
         self._rule = rule
         self._targets = targets
         self._numbers = numbers

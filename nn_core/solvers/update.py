@@ -89,7 +89,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ComputeTarget:
     """The backend, memory space and dtype in which a solver computes."""
 
     backend: Backend
@@ -117,9 +117,9 @@ class Member:
         return self.variable.storage.grad
 
 
-def targets_of(context: Context) -> tuple[Target, ...]:
+def targets_of(context: Context) -> tuple[ComputeTarget, ...]:
     """The backends of `context` that can be used here, in order; parameters never have less than float32."""
-    targets: list[Target] = []
+    targets: list[ComputeTarget] = []
     first_error: Exception | None = None
     for name, dtype in context.entries:
         try:
@@ -128,7 +128,7 @@ def targets_of(context: Context) -> tuple[Target, ...]:
             first_error = first_error or error
             continue
         wide = "float64" if dtype == "float64" else "float32"
-        targets.append(Target(backend, space_of(backend, context.device_id), wide))
+        targets.append(ComputeTarget(backend, space_of(backend, context.device_id), wide))
     if not targets and first_error is not None:
         raise first_error
     return tuple(targets)
@@ -158,7 +158,7 @@ class BoundUpdate:
     )  # fmt: skip
 
     def __init__(
-        self, rule: Rule, members: Sequence[Member], hyper: Array, targets: Sequence[Target], guard: Array | None = None
+        self, rule: Rule, members: Sequence[Member], hyper: Array, targets: Sequence[ComputeTarget], guard: Array | None = None
     ) -> None:
         target, runner = _prepared(rule, members, targets)
         self._key: Key = (target.space, target.dtype)
@@ -229,7 +229,7 @@ def _bound_step(
     rule: Rule,
     members: Sequence[Member],
     hyper: Array,
-    target: Target,
+    target: ComputeTarget,
     runner: UpdateRunner | None,
     guard: Array | None,
 ) -> Step:
@@ -247,7 +247,9 @@ def _bound_step(
     return guarded(params, grads, by_name, hyper, guard=guard)
 
 
-def _prepared(rule: Rule, members: Sequence[Member], targets: Sequence[Target]) -> tuple[Target, UpdateRunner | None]:
+def _prepared(
+    rule: Rule, members: Sequence[Member], targets: Sequence[ComputeTarget]
+) -> tuple[ComputeTarget, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
     for target in targets if is_enabled("multi_tensor") else ():
         updates: Mapping[str, UpdateKernel] = extra(target.backend, "updates")
@@ -261,7 +263,7 @@ def _prepared(rule: Rule, members: Sequence[Member], targets: Sequence[Target]) 
 
 def _one_by_one(
     rule: Rule,
-    target: Target,
+    target: ComputeTarget,
     params: Sequence[Array],
     grads: Sequence[Array],
     states: Sequence[Sequence[Array]],
@@ -286,7 +288,7 @@ def _one_by_one(
     return run
 
 
-def _copied(array: Array, target: Target) -> Array:
+def _copied(array: Array, target: ComputeTarget) -> Array:
     copy = target.space.empty(tuple(array.shape), target.dtype)
     copy[...] = array
     return copy

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from nn_core.data.readers import known_extensions, normalized, read_array, read_
 from nn_core.data.sound import read_sound
 from nn_core.data.uri import FileReader, ResourceFileReader
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.entries import PathOrFile
 from nn_core.utils.download import download, get_data_home
 
 __all__ = [
@@ -33,13 +34,12 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 #: A path, or a file open for reading.
-Place = str | PathLike[str] | IO[bytes]
 
 #: Extensions of sounds that the package soundfile reads.
 _SOUND_EXTENSIONS: Final = (".flac", ".ogg", ".mp3")
 
 
-def get_file_extension(source: Place) -> str:
+def get_file_extension(source: PathOrFile) -> str:
     """Return the extension of a path, or of the name of an open file, in lower case with its dot; "" when there is none."""
     name = source if isinstance(source, (str, PathLike)) else getattr(source, "name", "")
     return Path(fspath(name)).suffix.lower() if isinstance(name, (str, PathLike)) else ""
@@ -65,7 +65,7 @@ def load(ext: str) -> Callable[..., Array]:
     return lambda file, shape=None, normalize=False: _loaded(reader, file, shape, normalize)
 
 
-def load_npy(path: Place, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
+def load_npy(path: PathOrFile, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
     """Load an array of NumPy.
 
     Args:
@@ -80,22 +80,22 @@ def load_npy(path: Place, shape: Sequence[int] | None = None, normalize: bool = 
     return _loaded(read_array, path, shape, normalize)
 
 
-def load_csv(file: Place, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
+def load_csv(file: PathOrFile, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
     """Load the numbers of a table without a header, in float32, a row for each line; see `load_npy` for the arguments."""
     return _loaded(read_table, file, shape, normalize)
 
 
-def load_wav(path: Place, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
+def load_wav(path: PathOrFile, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
     """Load a WAV file, of shape (samples, channels); see `load_npy` for the arguments."""
     return _loaded(read_sound, path, shape, normalize)
 
 
-def load_audio(file: Place, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
+def load_audio(file: PathOrFile, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
     """Load a sound, of shape (samples, channels): WAV, or other formats by the package soundfile; see `load_npy`."""
     return _loaded(read_sound, file, shape, normalize)
 
 
-def load_audio_pydub(path: Place, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
+def load_audio_pydub(path: PathOrFile, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
     """Load a sound by the package pydub, of shape (samples, channels), in the integers that it has; see `load_npy`.
 
     Raises:
@@ -104,7 +104,7 @@ def load_audio_pydub(path: Place, shape: Sequence[int] | None = None, normalize:
     return _loaded(_read_by_pydub, path, shape, normalize)
 
 
-def load_image(file: Place, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
+def load_image(file: PathOrFile, shape: Sequence[int] | None = None, normalize: bool = False) -> Array:
     """Load an image of shape (C, H, W), with 8 or 16 bits as it is stored.
 
     Args:
@@ -120,13 +120,13 @@ def load_image(file: Place, shape: Sequence[int] | None = None, normalize: bool 
     return normalized(image) if normalize else image
 
 
-def load_image_imread(file: Place, shape: Sequence[int] | None = None, max_range: float = 1.0) -> Array:
+def load_image_imread(file: PathOrFile, shape: Sequence[int] | None = None, max_range: float = 1.0) -> Array:
     """Load an image of shape (C, H, W) as numbers from 0 to `max_range`, in float32; see `load_image` for `shape`."""
     scaled: Array = load_image(file, shape, normalize=True) * np.float32(max_range)
     return scaled
 
 
-def _converted(file: Place, shape: Sequence[int]) -> Array:
+def _converted(file: PathOrFile, shape: Sequence[int]) -> Array:
     if len(shape) != 3 or shape[0] not in (1, 3, 4) or min(shape) < 1:
         raise ArgumentError(f"load_image: shape must be 1, 3 or 4 channels, a height and a width, got {tuple(shape)}")
     channels, height, width = shape
@@ -138,7 +138,7 @@ def _converted(file: Place, shape: Sequence[int]) -> Array:
     return np.ascontiguousarray(np.moveaxis(resized, -1, 0)) if channels > 1 else resized[None]
 
 
-def _loaded(reader: Callable[[Any], Array], place: Place, shape: Sequence[int] | None, normalize: bool) -> Array:
+def _loaded(reader: Callable[[Any], Array], place: PathOrFile, shape: Sequence[int] | None, normalize: bool) -> Array:
     name = getattr(place, "name", place)
     try:
         values = reader(place)
@@ -152,7 +152,7 @@ def _loaded(reader: Callable[[Any], Array], place: Place, shape: Sequence[int] |
     return normalized(values) if normalize else values
 
 
-def _read_by_pydub(place: Place) -> Array:
+def _read_by_pydub(place: PathOrFile) -> Array:
     try:
         pydub = import_module("pydub")
     except ImportError as error:

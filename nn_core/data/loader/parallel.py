@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from nn_core.data.loader.reading import Produced, dropped
-from nn_core.data.loader.tasks import BatchError, Part, SampleError, Task
+from nn_core.data.loader.tasks import BatchError, BatchRange, SampleError, Task
 from nn_core.data.loader.workers import Pool
 from nn_core.data.source import DataSource
 from nn_core.data.source_cursor import Course, Mark
@@ -139,7 +139,7 @@ class ParallelReader:
         if self._stop_exhausted and source.size - source.position < self._batch_size:
             return None, (self._end_epoch(),), False
         begin = (course.epoch, source.position)
-        parts: list[Part] = []
+        parts: list[BatchRange] = []
         ended: list[int] = []
         missing = self._batch_size
         while missing:
@@ -154,7 +154,7 @@ class ParallelReader:
             ended.append(self._end_epoch())
         return Task(*begin, tuple(parts)), tuple(ended), not missing
 
-    def _part(self, n_samples: int) -> Part:
+    def _part(self, n_samples: int) -> BatchRange:
         """Up to `n_samples` of this epoch from the present position on, which moves."""
         source = self._source
         if self._epoch_mark is None:
@@ -169,7 +169,7 @@ class ParallelReader:
                 n_samples -= 1
             stop += 1
         source.go_to(stop)
-        return Part(*self._epoch_mark, first, stop, tuple(skipped))
+        return BatchRange(*self._epoch_mark, first, stop, tuple(skipped))
 
     def _end_epoch(self) -> int:
         epoch = self.course.epoch

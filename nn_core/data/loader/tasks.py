@@ -43,7 +43,7 @@ class Collation(NamedTuple):
 PLAIN: Final = Collation()
 
 
-class Part(NamedTuple):
+class BatchRange(NamedTuple):
     """Samples of one epoch.
 
     Attributes:
@@ -76,7 +76,7 @@ class Task(NamedTuple):
 
     epoch: int
     position: int
-    parts: tuple[Part, ...]
+    parts: tuple[BatchRange, ...]
 
 
 class SampleError(Exception):
@@ -128,7 +128,7 @@ class TaskReader:
         samples = [sample for part in task.parts for sample in self._samples(part)]
         return make_batch(self._source, samples, self._collation, task.epoch, task.position, allocate)
 
-    def _samples(self, part: Part) -> Iterator[Sample]:
+    def _samples(self, part: BatchRange) -> Iterator[Sample]:
         if part.mark is not None:
             self._marks[part.key] = part.mark
             for old in [key for key in self._marks if key <= part.key - self.N_MARKS]:

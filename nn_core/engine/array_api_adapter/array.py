@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.engine.array_api_adapter.keys import Places, basic_places, is_basic, is_everything
+from nn_core.engine.array_api_adapter.keys import BasicSelection, basic_selection, is_basic, is_everything
 from nn_core.errors import ArgumentError
 from nn_core.typing import Array, Shape
 
@@ -50,7 +50,7 @@ class AdaptedArray:
         shape: Shape,
         dtype: "np.dtype[Any]",
         parent: "AdaptedArray | None" = None,
-        places: Places | None = None,
+        places: BasicSelection | None = None,
     ) -> None:
         self._library = library
         self._memory = memory
@@ -89,7 +89,7 @@ class AdaptedArray:
 
     def __getitem__(self, key: Any) -> "AdaptedArray":
         if is_basic(key):
-            places = basic_places(key, self.shape)
+            places = basic_selection(key, self.shape)
             return AdaptedArray(self._library, self._memory, places.shape, self.dtype, self, places)
         return self._library.gather(self, key)
 
@@ -98,7 +98,7 @@ class AdaptedArray:
         if is_everything(key):
             self.store(library.fitted(value, self.dtype, self.shape))
         elif is_basic(key):
-            places = basic_places(key, self.shape)
+            places = basic_selection(key, self.shape)
             if not (isinstance(value, AdaptedArray) and value._parent is self and value._places == places):
                 self.store(places.write(library, self.value, library.fitted(value, self.dtype, places.shape)))
         else:

@@ -29,7 +29,7 @@ def _parts(key: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Places:
+class BasicSelection:
     """The elements that a basic key selects in an array of one shape.
 
     Attributes:
@@ -61,7 +61,7 @@ class Places:
         return hash(self.shape)
 
 
-def basic_places(key: Any, shape: Shape) -> Places:
+def basic_selection(key: Any, shape: Shape) -> BasicSelection:
     """Return the elements that a basic key selects in an array of `shape`.
 
     Raises:
@@ -85,4 +85,4 @@ def basic_places(key: Any, shape: Shape) -> Places:
             start, step = length - 1 - start, -step
         end = start + (count - 1) * step + 1 if count else start
         entries.append(slice(min(start, length), max(min(end, length), 0), step))
-    return Places(tuple(entries), tuple(turned), result)
+    return BasicSelection(tuple(entries), tuple(turned), result)

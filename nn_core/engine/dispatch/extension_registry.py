@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from nn_core.engine.dispatch.blame import PluginCall
 from nn_core.engine.dispatch.claims import ambiguous
-from nn_core.engine.dispatch.kinds import KINDS, ExtensionInfo, Kind, Target
+from nn_core.engine.dispatch.kinds import KINDS, ExtensionInfo, ImportTarget, Kind
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.logger import logger
 
@@ -148,13 +148,13 @@ class Offers:
         """
         place = (offer.plugin, offer.kind.key, offer.info.name, part)
         if place not in self._targets:
-            target: Target | None = getattr(offer.info, part)
+            target: ImportTarget | None = getattr(offer.info, part)
             if target is None:
                 raise ArgumentError(f"{offer.label}: must offer {part}, got a description without it")
             self._targets[place] = load_target(offer.label, target)
         return self._targets[place]
 
-    def load_target(self, offer: Offer, part: str, target: Target) -> Any:
+    def load_target(self, offer: Offer, part: str, target: ImportTarget) -> Any:
         """The object that `target`, a member of a table of the description, names; see `load`."""
         place = (offer.plugin, offer.kind.key, offer.info.name, part)
         if place not in self._targets:
@@ -170,7 +170,7 @@ class Offers:
         return None
 
 
-def load_target(label: str, target: Target) -> Any:
+def load_target(label: str, target: ImportTarget) -> Any:
     """The object itself, or what "module:attribute" names.
 
     Raises:

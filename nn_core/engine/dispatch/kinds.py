@@ -7,7 +7,7 @@ from re import compile as pattern
 from typing import Any, Final, TypeAlias
 
 #: The target of a description: the object itself, or "package.module:attribute", which is imported when it is first used.
-Target: TypeAlias = str | Callable[..., Any]
+ImportTarget: TypeAlias = str | Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +50,10 @@ class FileFormatInfo(ExtensionInfo):
     """
 
     extensions: tuple[str, ...]
-    read: Target | None = None
-    write: Target | None = None
-    read_network: Target | None = None
-    write_network: Target | None = None
+    read: ImportTarget | None = None
+    write: ImportTarget | None = None
+    read_network: ImportTarget | None = None
+    write_network: ImportTarget | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class TargetInfo(ExtensionInfo):
         target: The object.
     """
 
-    target: Target
+    target: ImportTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class SolverInfo(TargetInfo):
         'AcmeSgd'
     """
 
-    updates: Mapping[str, Target] = field(default_factory=dict)
+    updates: Mapping[str, ImportTarget] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +188,9 @@ class CommunicatorInfo(TargetInfo):
     """
 
     families: tuple[str, ...] = ()
-    probe: Target | None = None
+    probe: ImportTarget | None = None
     priority: int = 0
-    devices: Target | None = None
+    devices: ImportTarget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

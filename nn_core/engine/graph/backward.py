@@ -12,7 +12,7 @@ import numpy as np
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph import direct, replay
-from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData, Target
+from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData, GradientTarget
 from nn_core.engine.graph.completion import Completions, with_completions
 from nn_core.engine.graph.gradient_compiler import GradientCompiler
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
@@ -238,9 +238,9 @@ def _require_fitted(order: Iterable[Node]) -> None:
             )
 
 
-def active_nodes(root: Value, order: Sequence[Node]) -> tuple[list[Node], list[Target]]:
+def active_nodes(root: Value, order: Sequence[Node]) -> tuple[list[Node], list[GradientTarget]]:
     """The nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
-    reached: dict[Storage, Target] = {root.storage: Target(root)}
+    reached: dict[Storage, GradientTarget] = {root.storage: GradientTarget(root)}
     active: list[Node] = []
     for node in reversed(order):
         if not node.need_grad or not any(storage in reached for storage in node.storages) or not _has_gradient(node):
@@ -250,7 +250,7 @@ def active_nodes(root: Value, order: Sequence[Node]) -> tuple[list[Node], list[T
             if value is not None and value.need_grad:
                 target = reached.get(value.storage)
                 if target is None:
-                    target = reached[value.storage] = Target(value)
+                    target = reached[value.storage] = GradientTarget(value)
                 target.expected += 1  # a single contribution to a view can be that view of the gradient, without a copy
     return active, list(reached.values())
 
@@ -263,7 +263,7 @@ def compile_backward(
     root: Value,
     order: Sequence[Node],
     active: Sequence[Node],
-    found: Sequence[Target],
+    found: Sequence[GradientTarget],
     own_start: bool,
     clear_buffer: bool,
     overwrite: bool,
@@ -271,7 +271,7 @@ def compile_backward(
     """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
     plan = BackwardPlan(clear_buffer)
     data = ForwardData(plan, root, order, clear_buffer)
-    targets: dict[Storage, Target] = {target.storage: target for target in found}
+    targets: dict[Storage, GradientTarget] = {target.storage: target for target in found}
     work = GradientCompiler(plan, data, targets, overwrite)
     work.start(root, own_start)
     for node in active:

@@ -262,7 +262,7 @@ def storages_read(node: Node) -> list[Storage | None]:
     return [None if value is None else value.storage for value in node.inputs]
 
 
-class Target:
+class GradientTarget:
     """The gradient of one storage while the backward pass is compiled."""
 
     __slots__ = ("buffer", "expected", "grad", "is_leaf", "is_shared", "received", "storage", "value", "written")
@@ -304,7 +304,7 @@ class GradientSums:
         self.leaf_grads: dict[SyncedArray, Buffer] = {}
         self._written: set[SyncedArray] = set()
 
-    def contribution(self, target: Target, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
+    def contribution(self, target: GradientTarget, dtype: str, space: Space, channels_last: bool) -> tuple[Buffer, bool]:
         """Return the buffer to write a gradient in `dtype` to, and whether to add it to the values there.
 
         Gradients of leaves are accumulated in float32 at least, in which solvers read and change them.
@@ -327,7 +327,7 @@ class GradientSums:
             return buffer, False
         return buffer, True
 
-    def _leaf_grad(self, target: Target, dtype: str, space: Space) -> Buffer:
+    def _leaf_grad(self, target: GradientTarget, dtype: str, space: Space) -> Buffer:
         grad = target.storage.grad
         if grad.shape != target.storage.data.shape:
             raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {target.storage.data.shape}")
@@ -353,20 +353,20 @@ class GradientSums:
         self._plan.bindings.append(Binding(synced, key, array, None, False))
         return Buffer(synced.shape, key[1], key[0], array)
 
-    def _has_values(self, target: Target) -> bool:
+    def _has_values(self, target: GradientTarget) -> bool:
         """Whether the gradient of a target holds a number to add to; else the first contribution overwrites it."""
         if not target.is_leaf or target.grad is None:
             return target.written
         return not self._overwrite or target.grad in self._written
 
-    def _note_values(self, target: Target) -> None:
+    def _note_values(self, target: GradientTarget) -> None:
         target.written = True
         if target.grad is not None:
             self._written.add(target.grad)
 
     def accumulating(
-        self, runner: Runner, gradients: list[Buffer | None], additions: list[tuple[Target, Buffer]], first: int
-    ) -> tuple[Runner, list[tuple[Target, Buffer]]]:
+        self, runner: Runner, gradients: list[Buffer | None], additions: list[tuple[GradientTarget, Buffer]], first: int
+    ) -> tuple[Runner, list[tuple[GradientTarget, Buffer]]]:
         """Let the kernel itself add to what is there, if it can; `first` is the place of the first gradient.
 
         `gradients` then holds the totals, and these additions are done.
@@ -383,7 +383,9 @@ class GradientSums:
             gradients[place] = total
         return adder, [(target, part) for target, part in additions if part not in parts]
 
-    def _totals(self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[Target, Buffer]]) -> dict[int, Buffer]:
+    def _totals(
+        self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[GradientTarget, Buffer]]
+    ) -> dict[int, Buffer]:
         """The totals to which a kernel may add in place of writing gradients, by the places of these."""
         totals: dict[int, Buffer] = {}
         for target, part in additions:
@@ -397,7 +399,7 @@ class GradientSums:
         return totals
 
     def accumulate(
-        self, node: Node | None, additions: Sequence[tuple[Target, Buffer]], backend: Backend | None = None
+        self, node: Node | None, additions: Sequence[tuple[GradientTarget, Buffer]], backend: Backend | None = None
     ) -> None:
         for target, buffer in additions:
             total = target.buffer

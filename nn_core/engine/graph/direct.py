@@ -21,7 +21,7 @@ from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import data_read, is_view
 from nn_core.engine.graph.gradient_rule import RuleRunner
 from nn_core.engine.graph.node import Node, Storage, Value
-from nn_core.engine.graph.replay import Part, Structure, release
+from nn_core.engine.graph.replay import GraphCall, Structure, release
 from nn_core.engine.graph.run import fetch, value_of
 from nn_core.engine.graph.tracing import LISTENERS, traced
 from nn_core.errors import ShapeError
@@ -101,7 +101,7 @@ def _rule(kernel: PreparedKernel, wanted: Sequence[bool]) -> Runner:
 
 #: One function of a graph: its node or lazy value, its gradient (None: the output is the memory of the input), its inputs, and
 #: where each input comes from: the slot of its gradient, None for a leaf. A tuple, because each call of a pass makes one.
-_Call: TypeAlias = tuple[Part, _Gradient | None, Sequence[Value | None], Sequence["_Slot | None"]]
+_Call: TypeAlias = tuple[GraphCall, _Gradient | None, Sequence[Value | None], Sequence["_Slot | None"]]
 #: Output number n of the part with this `id`; the `id` alone for the first.
 _Slot: TypeAlias = "int | tuple[int, int]"
 
@@ -201,7 +201,7 @@ def _followed(root: Value) -> list[_Call] | None:
     return calls
 
 
-def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
+def _call_of(part: GraphCall, parts: Mapping[int, GraphCall]) -> _Call:
     inputs, kernel = (part.inputs, part.kernel) if isinstance(part, Node) else (part.lazy_inputs, part.trace_node.kernel)
     below = [None if value is None else _source_of(value, parts) for value in inputs]
     origins = [
@@ -214,11 +214,11 @@ def _call_of(part: Part, parts: Mapping[int, Part]) -> _Call:
     return part, _gradient_of(kernel, needs), inputs, origins
 
 
-def _slot(part: Part, index: int) -> _Slot:
+def _slot(part: GraphCall, index: int) -> _Slot:
     return (id(part), index) if index else id(part)
 
 
-def _source_of(value: Value, parts: Mapping[int, Part]) -> Part | None:
+def _source_of(value: Value, parts: Mapping[int, GraphCall]) -> GraphCall | None:
     """The part of the pass that gives `value`; None for a leaf.
 
     `part_of` would not do: when another thread changes a flag meanwhile, it makes the node of a lazy value, under which
@@ -264,7 +264,7 @@ def _start(last: _Call, root: Value, grad: Any) -> Array:
     return start
 
 
-def _all_arriving(flow: dict[_Slot, Array], first: Array | None, part: Part, gradient: _Gradient) -> Sequence[Array]:
+def _all_arriving(flow: dict[_Slot, Array], first: Array | None, part: GraphCall, gradient: _Gradient) -> Sequence[Array]:
     """The gradients of several results, zeros where none flows; nothing when there is none at all."""
     grads = [first, *[flow.pop((id(part), index), None) for index in range(1, gradient.n_visible)]]
     if all(grad is None for grad in grads):
@@ -283,7 +283,7 @@ def _through_view(arriving: Array | None, inputs: Sequence[Value | None]) -> Seq
 
 
 def _computed(
-    part: Part, gradient: _Gradient, inputs: Sequence[Value | None], grads: Sequence[Array]
+    part: GraphCall, gradient: _Gradient, inputs: Sequence[Value | None], grads: Sequence[Array]
 ) -> Sequence[Array | None]:
     """The gradients of the inputs, None for those that have none."""
     runner = gradient.runner
@@ -304,7 +304,7 @@ def _computed(
     return targets
 
 
-def _results(part: Part, keys: Sequence[Key | None]) -> Sequence[Array | None]:
+def _results(part: GraphCall, keys: Sequence[Key | None]) -> Sequence[Array | None]:
     if isinstance(part, Node):
         return [None if key is None else fetch(storage.data, key) for storage, key in zip(part.storages, keys, strict=True)]
     return [None if key is None else value_of(part, key) for key in keys]

@@ -7,7 +7,14 @@ import numpy as np
 
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.synced import HOST, Space, SyncedArray
-from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData, GradientSums, Target, dtype_held, storages_read
+from nn_core.engine.graph.backward_data import (
+    BackwardPlan,
+    ForwardData,
+    GradientSums,
+    GradientTarget,
+    dtype_held,
+    storages_read,
+)
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import alias, assign, is_view, kernel_of, needed_data, require_computed
 from nn_core.engine.graph.gradient_rule import RuleRunner
@@ -26,7 +33,7 @@ _PASSING: Final = frozenset({"Add2", "AddN", "AddScalar", "Identity"})
 class GradientCompiler:
     """Adds the gradient of one node after the other to a plan."""
 
-    def __init__(self, plan: BackwardPlan, data: ForwardData, targets: dict[Storage, Target], overwrite: bool) -> None:
+    def __init__(self, plan: BackwardPlan, data: ForwardData, targets: dict[Storage, GradientTarget], overwrite: bool) -> None:
         self._plan = plan
         self._data = data
         self._builder = data.builder
@@ -124,7 +131,7 @@ class GradientCompiler:
             target.received, target.buffer, target.written = 1, buffer, True
         return done
 
-    def _untouched(self, value: Value | None) -> Target | None:
+    def _untouched(self, value: Value | None) -> GradientTarget | None:
         """The gradient of a value, if it gets one contribution, which has not come, and nobody sees it afterwards."""
         target = None if value is None else self._targets.get(value.storage)
         if target is None or target.expected != 1 or target.buffer is not None or not self._is_cleared(target):
@@ -168,7 +175,7 @@ class GradientCompiler:
         target.share(grad)
         return True
 
-    def _is_cleared(self, target: Target) -> bool:
+    def _is_cleared(self, target: GradientTarget) -> bool:
         """Whether nobody sees a gradient after the pass."""
         return self._plan.clear_buffer and not target.is_leaf and not target.value.persistent
 
@@ -234,10 +241,10 @@ class GradientCompiler:
 
     def _input_targets(
         self, node: Node, kernel: PreparedKernel, wanted: Sequence[bool], flags: Sequence[bool]
-    ) -> tuple[list[Buffer | None], list[tuple[Target, Buffer]]]:
+    ) -> tuple[list[Buffer | None], list[tuple[GradientTarget, Buffer]]]:
         """Return the buffers that receive the gradients of the inputs, and the sums to compute afterwards."""
         gradients: list[Buffer | None] = []
-        additions: list[tuple[Target, Buffer]] = []
+        additions: list[tuple[GradientTarget, Buffer]] = []
         for value, dtype, want, flag in zip(node.inputs, kernel.input_dtypes, wanted, flags[: len(node.inputs)], strict=True):
             if value is None or not want or dtype is None:
                 gradients.append(None)
@@ -295,7 +302,7 @@ class GradientCompiler:
             else:
                 grads.append(self._builder.laid_out(self._builder.converted(target.buffer, HOST, "float32"), False))
         gradients: list[Buffer | None] = []
-        additions: list[tuple[Target, Buffer]] = []
+        additions: list[tuple[GradientTarget, Buffer]] = []
         for value, want in zip(node.inputs, wanted, strict=True):
             if value is None or not want:
                 gradients.append(None)

@@ -32,7 +32,7 @@ _TEMPLATES: dict[Any, "Template"] = {}
 _CHANGING = fork_safe(threading.Lock())
 
 #: A function of a graph: its node, or what it has left while nobody has asked for that.
-Part: TypeAlias = Node | Value
+GraphCall: TypeAlias = Node | Value
 
 
 class _Origin(NamedTuple):
@@ -68,14 +68,16 @@ class Structure:
 
     __slots__ = ("all_lazy", "inputs", "key", "order")
 
-    def __init__(self, order: Sequence[Part], inputs: list[SyncedArray], key: tuple[Any, ...], all_lazy: bool = False) -> None:
+    def __init__(
+        self, order: Sequence[GraphCall], inputs: list[SyncedArray], key: tuple[Any, ...], all_lazy: bool = False
+    ) -> None:
         self.order = order
         self.inputs = inputs
         self.key = key
         self.all_lazy = all_lazy
 
     @staticmethod
-    def described(root: Value, order: Sequence[Part]) -> "Structure | None":  # noqa: C901  # each input of each new graph
+    def described(root: Value, order: Sequence[GraphCall]) -> "Structure | None":  # noqa: C901  # each input of each new graph
         """The structure of the graph of `root`, whose functions are `order`.
 
         None when nodes of lazy values have been made meanwhile, which other threads may cause.
@@ -170,7 +172,7 @@ def _lazy_arrays(structure: Structure) -> list[Array] | None:
     return [part.lazy_array for part in structure.order if isinstance(part, Value)]
 
 
-def release(order: Sequence[Part], root: Value, all_lazy: bool) -> None:
+def release(order: Sequence[GraphCall], root: Value, all_lazy: bool) -> None:
     """Give up the data of all functions of a graph but its result; `all_lazy`: of a `Structure`."""
     trace = root._trace
     if trace is not None:
@@ -192,7 +194,7 @@ def release(order: Sequence[Part], root: Value, all_lazy: bool) -> None:
                 _release(storage.data.synced)
 
 
-def _owned_by(part: Part) -> tuple[Storage, ...]:
+def _owned_by(part: GraphCall) -> tuple[Storage, ...]:
     """The storages whose memory is a function's own: a view has that of another function, or of a leaf, which keeps it."""
     return () if isinstance(part, Node) and is_view(part) else _storages_of(part)
 
@@ -213,7 +215,7 @@ def _release(synced: SyncedArray) -> None:
     synced.lease = RELEASED
 
 
-class _Places:
+class _TracePositions:
     """The positions of the functions and the inputs of a structure on every trace that ends at one node."""
 
     __slots__ = ("_inputs", "_key", "_positions")
@@ -251,12 +253,12 @@ def structure_of(root: Value, followed: bool) -> Structure | None:
         return trace_node.structure.recalled(trace)
     structure = _walked(root)
     if structure is not None and all(isinstance(part, Value) for part in structure.order):  # no thread changed a flag
-        trace_node.structure = _Places(structure, trace)
+        trace_node.structure = _TracePositions(structure, trace)
     return structure
 
 
 def _walked(root: Value) -> Structure | None:
-    order: list[Part] = []
+    order: list[GraphCall] = []
     start = part_of(root)
     assert start is not None
     done = {id(start)}
@@ -282,13 +284,13 @@ def _parameters_of(structure: Structure) -> list[Value]:
     return [v for part in parts for v in part.inputs if v is not None and v.is_leaf and v.need_grad]
 
 
-def _node_of(part: Part) -> Node:
+def _node_of(part: GraphCall) -> Node:
     node = part if isinstance(part, Node) else part.producer
     assert node is not None
     return node
 
 
-def _storages_of(part: Part) -> tuple[Storage, ...]:
+def _storages_of(part: GraphCall) -> tuple[Storage, ...]:
     return part.storages if isinstance(part, Node) else (part.storage,)
 
 
@@ -298,11 +300,11 @@ def _as_given(origin: _Origin, kernels: Sequence[PreparedKernel]) -> tuple[int, 
     return part, number, key, None if part >= 0 and kernels[part].output_shapes[number] == shape else shape
 
 
-def _inputs_of(part: Part) -> tuple[Value | None, ...]:
+def _inputs_of(part: GraphCall) -> tuple[Value | None, ...]:
     return part.inputs if isinstance(part, Node) else part.lazy_inputs
 
 
-def part_of(value: Value) -> Part | None:
+def part_of(value: Value) -> GraphCall | None:
     """The function that gives `value`: its node, or itself while it is lazy; None for a leaf."""
     trace, trace_node = value._trace, value.trace_node
     if trace_node is not None and trace.version != FLAGS_VERSION.value:

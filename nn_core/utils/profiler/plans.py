@@ -239,7 +239,7 @@ class Profiler:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _MeasuredEntries:
     """Entries of a plan that are measured together: `first` is the number of the first one."""
 
     name: str
@@ -255,7 +255,7 @@ class _Watched:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.pass_name = "backward" if isinstance(plan, BackwardPlan) else "forward"
-        self.parts: list[_Part] = []
+        self.parts: list[_MeasuredEntries] = []
         self.totals: list[int] = []
         self.n_runs = 0
         self._stamps: list[int] = []
@@ -271,7 +271,7 @@ class _Watched:
             steps += [partial(ready, space) for space in waits if space is not None]
             names = dict.fromkeys(extra(step, "implementation") for step in steps)
             by = " + ".join(name for name in names if name)
-            self.parts.append(_Part(_name(entries), scopes[first], first, _n_bytes(entries, seen), by))
+            self.parts.append(_MeasuredEntries(_name(entries), scopes[first], first, _n_bytes(entries, seen), by))
             bound += steps
             lengths.append(len(steps))
         self.totals = [0] * len(groups)

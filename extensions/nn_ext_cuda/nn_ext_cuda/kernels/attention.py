@@ -38,7 +38,7 @@ _Q, _K, _V, _MASK, _Y = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _ArrayNumbers:
     """Places of the other arrays: of a call, then of a backward call."""
 
     log_sum: int
@@ -50,9 +50,9 @@ class _Places:
     d_mask: int
 
 
-_PLAIN: Final = _Places(log_sum=5, key=-1, dy=6, dq=7, dk=8, dv=9, d_mask=10)
+_PLAIN: Final = _ArrayNumbers(log_sum=5, key=-1, dy=6, dq=7, dk=8, dv=9, d_mask=10)
 #: The seed and the counter are an output before the sums. A forward pass gets the key as its last array.
-_DROPPING: Final = _Places(log_sum=6, key=7, dy=7, dq=9, dk=10, dv=11, d_mask=12)
+_DROPPING: Final = _ArrayNumbers(log_sum=6, key=7, dy=7, dq=9, dk=10, dv=11, d_mask=12)
 _DRAWN: Final = 5
 
 
@@ -73,7 +73,7 @@ _Pairs: TypeAlias = list[tuple[int, int]]
 class ScaledDotProductAttention:
     """y = softmax(scale q k^T + mask) v, tile by tile; the leading axes are heads."""
 
-    _places: ClassVar[_Places] = _PLAIN
+    _places: ClassVar[_ArrayNumbers] = _PLAIN
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse dtypes that are not computed in, very large arrays, and arrays without features or with very many."""
@@ -136,7 +136,7 @@ class ScaledDotProductAttention:
 class DropoutAttention(ScaledDotProductAttention):
     """Attention whose weights are dropped at random, with the numbers that every backend draws."""
 
-    _places: ClassVar[_Places] = _DROPPING
+    _places: ClassVar[_ArrayNumbers] = _DROPPING
 
     def forward(self, call: Call) -> Runner:
         """A launch more, which keeps the key for the backward pass."""

@@ -43,16 +43,16 @@ class _Layer:
             return Refusal("takes weights of at least one element")
         return self._kernel.refuse(self._inner(call))
 
-    def forward(self, call: Call, weight: int) -> "_Part":
+    def forward(self, call: Call, weight: int) -> "_Stage":
         """The layer on the weight at the place `weight`."""
         n = len(call.inputs)
-        return _Part(self._kernel.forward(self._inner(call)), (0, weight, n - 1, n))
+        return _Stage(self._kernel.forward(self._inner(call)), (0, weight, n - 1, n))
 
-    def backward(self, call: Call, wanted: Sequence[bool], weight: int) -> "_Part | None":
+    def backward(self, call: Call, wanted: Sequence[bool], weight: int) -> "_Stage | None":
         """Its gradients, that of the quantized weight in the place of that of the weight."""
         runner = self._kernel.backward(self._inner(call), [wanted[0], wanted[1], wanted[-1]])
         n, dx = len(call.inputs), len(call.inputs) + 2
-        return None if runner is None else _Part(runner, (0, weight, n - 1, n, n + 1, dx, dx + 1, dx + n - 1))
+        return None if runner is None else _Stage(runner, (0, weight, n - 1, n, n + 1, dx, dx + 1, dx + n - 1))
 
     def _inner(self, call: Call) -> Call:
         """The call of the layer, on another weight."""
@@ -88,7 +88,7 @@ class BinaryLayer:
         if self._scaled:
             composition.compute(f"{call.spec.api}_alpha", {"alpha": "scale"})
         composition.compute(f"{call.spec.api}_quantize", outputs)
-        parts = [_Part(composition.program()), self._layer.forward(call, len(arrays))]
+        parts = [_Stage(composition.program()), self._layer.forward(call, len(arrays))]
         return QuantizedLayer(parts, len(arrays), quantized)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -101,7 +101,7 @@ class BinaryLayer:
         composition = self._composition(call, [*arrays, quantized], [*names, "quantized"])
         if wanted[0]:
             composition.compute(f"{call.spec.api}_quantize", {"quantized": self._quantized(call, composition)})
-        return QuantizedLayer([_Part(composition.program()), layer], len(arrays), quantized)
+        return QuantizedLayer([_Stage(composition.program()), layer], len(arrays), quantized)
 
     def _composition(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
         """A composition over the weight as a matrix of one row, or column, for each output."""
@@ -170,7 +170,7 @@ class FixedLayer:
         others = "indicator_fixedweights" if fixing else "R(0)"
         outputs = {"weight": f"{_FIXED} ? {_POWER} : weight", "indicator_fixedweights": f"{_FIXED} ? R(1) : {others}"}
         composition.compute(f"{call.spec.api}_quantize", outputs)
-        parts = [_Part(composition.program(), range(len(arrays))), self._layer.forward(call, 1)]
+        parts = [_Stage(composition.program(), range(len(arrays))), self._layer.forward(call, 1)]
         if fixing is None:
             return QuantizedLayer(parts, len(arrays))
         return QuantizedLayer([*fixing.parts(len(arrays)), *parts], len(arrays), *fixing.memory)
@@ -185,7 +185,7 @@ class FixedLayer:
         if wanted[1]:
             outputs = {"dweight": f"{_FIXED} ? R(0) : dweight"}
             composition.compute(f"{call.spec.api}_backward_fixed", outputs)
-        return QuantizedLayer([layer, _Part(composition.program())], len(arrays))
+        return QuantizedLayer([layer, _Stage(composition.program())], len(arrays))
 
     @staticmethod
     def _composition(call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
@@ -215,7 +215,7 @@ class _Fixing:
         """The number of passes, and the smallest rank that is chosen with the end of those that are chosen of that rank."""
         return ArrayDesc((1,), "float32"), ArrayDesc((2,), "int64")
 
-    def parts(self, n_arrays: int) -> list["_Part"]:
+    def parts(self, n_arrays: int) -> list["_Stage"]:
         """The launches, on the arrays of the call, then the memory, then the random key."""
         weight, indicator = weight_of(self._call), self._call.inputs[2]
         assert indicator is not None
@@ -234,7 +234,7 @@ class _Fixing:
         if self._random:
             order.append(n_arrays + 2)
             program = SeededProgram(launches, 5)
-        return [_Part(counting.program(), (2, n_arrays)), _Part(program, order)]
+        return [_Stage(counting.program(), (2, n_arrays)), _Stage(program, order)]
 
     def _code(self, function: str, indicator: str) -> Code:
         iterations = self._call.args["inq_iterations"]
@@ -247,7 +247,7 @@ class _Fixing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Part:
+class _Stage:
     """A runner, and the places of its arrays among those that there are; None: it takes all of them."""
 
     runner: Any
@@ -269,7 +269,7 @@ class QuantizedLayer:
 
     __slots__ = ("_memory", "_n_arrays", "_parts")
 
-    def __init__(self, parts: Sequence[_Part], n_arrays: int, *memory: ArrayDesc) -> None:
+    def __init__(self, parts: Sequence[_Stage], n_arrays: int, *memory: ArrayDesc) -> None:
         self._parts = tuple(parts)
         self._n_arrays = n_arrays
         self._memory = memory
