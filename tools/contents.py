@@ -189,12 +189,10 @@ def check(kind: str, count: int, seed: int) -> Iterator[str]:
         for number in range(count):
             rng = np.random.default_rng([seed, number])
             load = make(made, folder, rng)
-            problem = _tried(made, load)
+            problem = _tried(made, load) or _restored(made, initial)
             if problem:
                 yield f"{kind}, seed {seed}, number {number}: {problem}"
                 made = bench()
-            else:
-                _restore(made, initial)
 
 
 def _tried(made: Bench, load: Callable[[], object]) -> str:
@@ -211,6 +209,15 @@ def _tried(made: Bench, load: Callable[[], object]) -> str:
         return ""
     except Exception:
         return f"accepted, and then\n{traceback.format_exc(limit=-4)}"
+    return ""
+
+
+def _restored(made: Bench, state: Any) -> str:
+    """Set everything back; say what stands against it, which the changed contents have left behind."""
+    try:
+        _restore(made, state)
+    except Exception:
+        return f"accepted, and then its former state was refused\n{traceback.format_exc(limit=-4)}"
     return ""
 
 

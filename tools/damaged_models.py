@@ -95,7 +95,7 @@ def _agrees_with_runtime(data: bytes, inputs: dict[str, Any], found: Sequence[An
 
 
 def _array(entry: onnx.ValueInfoProto) -> np.ndarray:
-    shape = [min(axis.dim_value, 8) for axis in entry.type.tensor_type.shape.dim]
+    shape = [min(max(axis.dim_value, 0), 8) for axis in entry.type.tensor_type.shape.dim]
     code = entry.type.tensor_type.elem_type
     known = code in onnx.TensorProto.DataType.values() and code != onnx.TensorProto.UNDEFINED
     dtype = onnx.helper.tensor_dtype_to_np_dtype(code) if known else np.float32

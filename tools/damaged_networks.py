@@ -72,7 +72,7 @@ def _results(network: Any) -> dict[str, Any]:
     return found
 
 
-def _loaded(path: Path) -> Any:
+def loaded(path: Path) -> Any:
     """All that a file says, as values that can be compared."""
     with nn.parameter_scope("", {}):
         info = load(path, prepare_data_iterator=False)
@@ -82,13 +82,13 @@ def _loaded(path: Path) -> Any:
 
 
 def _load_nnp(folder: Path) -> Any:
-    return _loaded(folder / "net.nnp")
+    return loaded(folder / "net.nnp")
 
 
 def _load_text(folder: Path) -> None:
     from nn_ext_nnp.codec import parse_text, print_text  # the package is not part of nn_core
 
-    _loaded(folder / "net.nntxt")
+    loaded(folder / "net.nntxt")
     read = parse_text((folder / "net.nntxt").read_bytes(), "net.nntxt")
     again = parse_text(print_text(read), "the same")
     if again.SerializeToString(deterministic=True) != read.SerializeToString(deterministic=True):
@@ -111,7 +111,7 @@ def _load_nnb(folder: Path) -> None:
     from nn_ext_nnp.nnb.reading import read_nnb
     from nn_ext_nnp.nnb.writing import nnb_bytes
 
-    _loaded(folder / "net.nnb")
+    loaded(folder / "net.nnb")
     first = nnb_bytes(read_document(folder / "net.nnb"), NnbOptions())
     if nnb_bytes(read_nnb(first, "the same"), NnbOptions()) != first:
         raise AssertionError("the network was written as another one")

@@ -5,7 +5,7 @@
 The error is a FileFormatError; of networks it may be another one of nn_core. The files are loaded in a process of their own,
 with a limit on its memory, so that a crash or an endless loop of a library, or a claim of 10^15 elements, is a finding too, as
 is a file that is touched outside of the folder. Tables have no checksums: any result counts that is not an error of another
-kind; `damaged_networks` says what counts for networks.
+kind; `damaged_networks` says what counts for networks, and `changed_values` changes values where checksums stay right.
 """
 
 import io
@@ -33,7 +33,7 @@ from nn_core.data.table import CsvDataSource
 from nn_core.errors import FileFormatError, NNCoreError
 from nn_core.files import Entry, read_entries, write_entries
 
-from . import damaged_networks
+from . import changed_values, damaged_networks
 from .outside import Outside
 from .reliability import record, report_option
 
@@ -106,7 +106,20 @@ KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
     "cache": (_save_cache, lambda folder: _samples(CacheDataSource(folder))),
     "table": (_save_table, _load_table),
     **damaged_networks.KINDS,
+    "values of a cache": (_save_cache, lambda folder: _ignored(_samples(CacheDataSource(folder)))),
+    "values of a table": (_save_table, _load_table),
+    **{kind: (save, load) for kind, (save, load, _) in changed_values.KINDS.items()},
 }
+#: How a file is changed where its checksums are to be right: any result counts that is no error of another kind.
+CHANGES: dict[str, changed_values.Change] = {
+    "values of a cache": changed_values.change_cache,
+    "values of a table": changed_values.change_table,
+    **{kind: change for kind, (_, _, change) in changed_values.KINDS.items()},
+}
+
+
+def _ignored(found: Any) -> None:
+    """Leave out what there is nothing to compare with."""
 
 
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
@@ -136,7 +149,7 @@ def check(
 ) -> Counter[str]:
     """Load mutations of one kind; `report(number, text)` gets what was found, also by `outside`."""
     save, load = KINDS[kind]
-    errors = NNCoreError if kind in damaged_networks.KINDS else FileFormatError
+    errors = NNCoreError if kind in damaged_networks.KINDS or kind in CHANGES else FileFormatError
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -147,9 +160,13 @@ def check(
         for number in numbers:
             report(number, "")  # so that a crash can be told from what came before it
             rng = np.random.default_rng([seed, number])
-            which = int(rng.integers(len(paths)))
-            change = damaged_networks.CHANGES.get(kind, mutated) if number % 2 else mutated
-            paths[which].write_bytes(change(contents[which], rng))
+            if kind in CHANGES:
+                CHANGES[kind](folder, rng)
+                which = int(np.argmax([path.read_bytes() != content for path, content in zip(paths, contents, strict=True)]))
+            else:
+                which = int(rng.integers(len(paths)))
+                change = damaged_networks.CHANGES.get(kind, mutated) if number % 2 else mutated
+                paths[which].write_bytes(change(contents[which], rng))
             with nullcontext() if outside is None else outside.of(folder):
                 outcome, text = _outcome(lambda: load(folder), expected, errors)
             if outside is not None and outside.touched:
@@ -157,7 +174,8 @@ def check(
             outcomes[outcome] += 1
             if text:
                 report(number, f"{paths[which].name}: {text}")
-            paths[which].write_bytes(contents[which])
+            for path, content in zip(paths, contents, strict=True):
+                path.write_bytes(content)
     return outcomes
 
 

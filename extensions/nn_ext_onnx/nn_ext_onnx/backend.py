@@ -23,6 +23,7 @@ class PreparedModel(BackendRep):
         model, base = read_model(source)
         self.loader = Loader(model, base)
         self.names = [e.name for e in model.graph.input if e.name not in {t.name for t in model.graph.initializer}]
+        self.results = [e.name for e in model.graph.output]  # which may name one more than once
         self.networks: list[Network] = []
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -32,7 +33,7 @@ class PreparedModel(BackendRep):
         for name, variable in network.inputs.items():
             variable.d = _computed(arrays[name])
         _compute([output for output in network.outputs.values() if output.parent is not None])
-        return tuple(np.asarray(output.d).astype(network.dtypes[name]) for name, output in network.outputs.items())
+        return tuple(np.asarray(network.outputs[name].d).astype(network.dtypes[name]) for name in self.results)
 
     def _arrays(self, inputs: Any) -> dict[str, np.ndarray[Any, Any]]:
         given = dict(inputs) if isinstance(inputs, dict) else dict(zip(self.names, _listed(inputs), strict=False))

@@ -394,3 +394,9 @@ def test_before_version_13_softmax_takes_the_axes_from_one_on_together():
     )
     y, z = run_model(model, [np.zeros((2, 2, 2), np.float32)])
     assert (y.tolist(), z.tolist()) == (np.full((2, 2, 2), 0.25).tolist(), np.full((2, 2, 2), 0.5).tolist())
+
+
+def test_an_output_that_a_model_lists_twice_is_returned_twice():
+    model = parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
+    model.graph.output.append(model.graph.output[0])
+    assert [y.tolist() for y in prepare(model).run([np.array([1, -1], np.float32)])] == [[1, 0], [1, 0]]

@@ -40,7 +40,9 @@ def _checked(set_state: S, keys: Sequence[str]) -> S:
     def call(self: Any, state: Any) -> Any:
         function = f"{type(self).__name__}.set_state"
         before = self.get_state()
-        require_like(function, state, {key: part for key, part in before.items() if key not in keys} if keys else before)
+        own = {key: part for key, part in before.items() if key not in keys} if keys else before
+        require_like(function, state, own)
+        state = _with_fractions(state, own)
         before = _copied(before)
         try:
             return set_state(self, state)
@@ -82,6 +84,22 @@ def require_like(function: str, state: Any, own: Any, path: str = "", *, shapes:
         raise ShapeError(f"{function}: {_at(path)} must have the shape {own.shape}, got {np.shape(state)}")
     for key, part, own_part in _parts(state, own):
         require_like(function, part, own_part, f"{path}/{key}", shapes=shapes)
+
+
+def _with_fractions(state: Any, own: Any) -> Any:
+    """Return `state` with floats in place of integers where the present one has floats.
+
+    An object that keeps what it is given would else have a state of integers, and refuse its former one.
+    """
+    if isinstance(own, float):
+        return float(state) if isinstance(state, (int, np.integer)) else state
+    if not isinstance(state, (Mapping, list, tuple)) or isinstance(own, np.ndarray):
+        return state
+    parts = {key: _with_fractions(part, own_part) for key, part, own_part in _parts(state, own)}
+    if isinstance(state, Mapping):
+        return {key: parts.get(key, part) for key, part in state.items()}
+    items = [parts.get(index, part) for index, part in enumerate(state)]
+    return tuple(items) if isinstance(state, tuple) else items
 
 
 def _parts(state: Any, own: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -1,5 +1,6 @@
 """Iterators: their state, what they survive, and that no sample is lost or read twice."""
 
+import copy
 import gc
 import itertools
 import json
@@ -310,3 +311,17 @@ def test_every_good_sample_comes_once_an_epoch(size, batch_size, failing, stop, 
     for index in set(range(size)) - failing:
         assert seen.count(index) <= epochs + 1
         assert seen.count(index) >= epochs or stop
+
+
+def test_a_whole_number_in_place_of_a_fraction_stays_a_number_with_a_fraction():
+    """An iterator keeps the state that its generator started from: of an integer there, it would refuse 0.0 later."""
+    with data_iterator_simple(lambda i: (np.array(i),), 6, 2, shuffle=True, rng=np.random.RandomState(3)) as iterator:
+        iterator.next()
+        state = iterator.get_state()
+        assert isinstance(state["start"][0]["gauss"], float)
+        other = copy.deepcopy(state)
+        other["start"][0]["gauss"] = 3
+        iterator.set_state(other)
+        assert iterator.get_state()["start"][0]["gauss"] == 3.0
+        iterator.set_state(state)
+        assert iterator.get_state()["start"][0]["gauss"] == 0.0
