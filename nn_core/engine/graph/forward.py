@@ -210,9 +210,7 @@ def emit_forward(
     builder: Builder, node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], *, again: bool = False
 ) -> None:
     """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
-    layout = kernel.layout
-    as_stored = layout == "channels_last" or (layout == "any" and _all_channels_last(builder, node, contiguous))
-    as_stored = as_stored or (layout == "first" and _first_channels_last(builder, node))
+    as_stored = _takes_as_stored(builder, node, kernel.layout, contiguous)
     inputs = _read_inputs(builder, node, kernel, as_stored, again)
     outputs = _output_buffers(node, kernel, contiguous, as_stored)
     # a backend compiles a kernel for the layout of each array
@@ -232,6 +230,13 @@ def emit_forward(
     for storage, buffer in zip(node.storages, outputs, strict=True):
         synced = storage.data.synced
         builder.data[synced] = buffer if buffer.shape == synced.shape else alias(buffer, synced.shape)
+
+
+def _takes_as_stored(builder: Builder, node: Node, layout: str, contiguous: set[SyncedArray]) -> bool:
+    """Whether a kernel that asks for `layout` gets channels-last arrays as they are."""
+    if layout == "any":
+        return _all_channels_last(builder, node, contiguous)
+    return layout == "channels_last" or (layout == "first" and _first_channels_last(builder, node))
 
 
 def _read_inputs(builder: Builder, node: Node, kernel: PreparedKernel, as_stored: bool, again: bool) -> list[Buffer | None]:

@@ -39,11 +39,15 @@ def _channels_last(case: Case) -> Iterator[tuple[bool, ...]]:
         if _is_image(outputs[0]):
             yield tuple(shape is not None for shape in inputs) + (True,) * len(outputs)
     if prepared.layout in ("channels_last", "first"):
-        names = [entry.name for entry in case.spec.inputs]
-        may_be = [_is_image(shape) and names[n] not in case.spec.updates for n, shape in enumerate(inputs)]
-        for flags in _choices([*may_be, _is_image(outputs[0])], len(outputs) - 1):
-            if prepared.layout == "channels_last" or flags[0]:
-                yield flags
+        may_be = [*_are_images_to_read(case, inputs), _is_image(outputs[0])]
+        choices = _choices(may_be, len(outputs) - 1)
+        yield from choices if prepared.layout == "channels_last" else (flags for flags in choices if flags[0])
+
+
+def _are_images_to_read(case: Case, shapes: Sequence[Shape | None]) -> list[bool]:
+    """For each input, whether it is an image that the function does not rewrite."""
+    names = [entry.name for entry in case.spec.inputs]
+    return [_is_image(shape) and names[n] not in case.spec.updates for n, shape in enumerate(shapes)]
 
 
 def _choices(may_be: Sequence[bool], n_others: int) -> Iterator[tuple[bool, ...]]:
