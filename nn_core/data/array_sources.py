@@ -1,16 +1,16 @@
 """Samples in arrays, NumPy files, HDF5 files, Parquet files, and folders of images."""
 
 import os
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nn_core.data.images import IMAGE_EXTENSIONS, read_image
+from nn_core.data.memory_map import identities_of, with_maps, without_maps
+from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
@@ -22,7 +22,7 @@ class ArrayDataSource(OrderedDataSource):
 
     Args:
         arrays: An array for each variable, by name, all of one length; NumPy arrays, maps of files in memory, or anything
-            else whose rows are read by index.
+            else whose rows are read by index. Processes that read for this one map the same files and copy nothing.
         shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
@@ -46,6 +46,15 @@ class ArrayDataSource(OrderedDataSource):
             raise ArgumentError(f"{type(self).__name__}: arrays must have one length, got {lengths}")
         super().__init__(next(iter(lengths.values())), tuple(arrays), shuffle, rng)
         self._arrays = dict(arrays)
+        self._identities = identities_of(self._arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the places of maps of files, which another process opens for itself."""
+        return {**self.__dict__, "_arrays": without_maps(self._arrays, self._identities)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Open the maps again."""
+        self.__dict__.update(state, _arrays=with_maps(state["_arrays"]))
 
     def _sample(self, index: int) -> Sample:
         return tuple([array[index] for array in self._arrays.values()])
@@ -140,90 +149,6 @@ class Hdf5DataSource(OrderedDataSource):
             file.close()
 
 
-class ParquetDataSource(OrderedDataSource):
-    """Rows of a Parquet file; one group of rows is in memory at a time. Needs the package pyarrow.
-
-    Args:
-        path: The file.
-        variables: Names of columns; None: all.
-        shuffle: Reshuffle for each epoch: first the order of the groups of rows, then that within each, so that a group
-            is read once an epoch.
-        rng: Generator of the orders; None: one with a fixed seed.
-
-    Raises:
-        FileFormatError: when the file cannot be read or lacks a column, or, at a sample, its group is damaged.
-        ImportError: when pyarrow is not installed.
-    """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        variables: Sequence[str] | None = None,
-        shuffle: bool = False,
-        rng: Rng | None = None,
-    ) -> None:
-        self._path = Path(path)
-        self._file: Any = None
-        self._group: tuple[int, list[np.ndarray[Any, Any]]] | None = None
-        try:
-            file = self._opened()
-            known = file.schema_arrow.names
-        except (OSError, ValueError) as error:
-            raise FileFormatError(f"{path}: the file must be a Parquet file, got: {error}") from error
-        names = tuple(known if variables is None else variables)
-        if not set(names) <= set(known):
-            raise FileFormatError(f"{path}: the file must have the columns {list(names)}, got {known}")
-        groups = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-        self._ends = list(accumulate(groups))
-        super().__init__(self._ends[-1] if groups else 0, names, shuffle, rng)
-
-    def _draw(self) -> None:
-        super()._draw()
-        if self._shuffle and self._order is not None:
-            ends = np.array(self._ends)
-            order = np.array(self._order)
-            groups = np.searchsorted(ends, order, side="right")
-            first = {group: place for place, group in reversed(list(enumerate(groups.tolist())))}
-            places = np.array([first[group] for group in groups.tolist()])
-            self._order = order[np.argsort(places, kind="stable")].tolist()
-
-    def _opened(self) -> Any:
-        if self._file is None:
-            try:
-                parquet = import_module("pyarrow.parquet")
-            except ImportError as error:
-                raise ImportError(
-                    f"Parquet files: pyarrow must be installed, got: {error}\n  hint: pip install 'nn-core[parquet]'"
-                ) from error
-            self._file = parquet.ParquetFile(self._path)
-        return self._file
-
-    def _sample(self, index: int) -> Sample:
-        number = bisect_right(self._ends, index)
-        group = self._group
-        if group is None or group[0] != number:
-            group = self._group = (number, self._read(number))
-        row = index - (self._ends[number - 1] if number else 0)
-        return tuple([column[row] for column in group[1]])
-
-    def _read(self, number: int) -> list[np.ndarray[Any, Any]]:
-        try:
-            table = self._opened().read_row_group(number, columns=list(self._variables))
-            return [_as_array(table.column(name)) for name in self._variables]
-        except (OSError, ValueError) as error:
-            raise FileFormatError(f"{self._path}, group {number}: the rows must be readable, got: {error}") from error
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the open file, which another process opens for itself."""
-        return {**self.__dict__, "_file": None, "_group": None}
-
-    def close(self) -> None:
-        """Close the file; reading opens it again."""
-        file, self._file, self._group = self._file, None, None
-        if file is not None:
-            file.close()
-
-
 class ImageDataSource(OrderedDataSource):
     """Images of files.
 
@@ -305,9 +230,3 @@ class ImageFolderDataSource(ImageDataSource):
         if not found:
             raise FileFormatError(f"{folder}: there must be images in a folder for each class, got none")
         super().__init__([path for path, _ in found], [label for _, label in found], size, grayscale, shuffle, rng)
-
-
-def _as_array(column: Any) -> np.ndarray[Any, Any]:
-    """A column of numbers, or of lists of numbers that have one length."""
-    values = column.to_pylist() if hasattr(column.type, "value_type") else column.to_numpy()
-    return np.stack([np.asarray(value) for value in values]) if hasattr(column.type, "value_type") else np.asarray(values)

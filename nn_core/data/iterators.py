@@ -4,10 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nn_core.data.combined_sources import ConcatDataSource
 from nn_core.data.file_cache import CacheDataSource, DataSourceWithFileCache
 from nn_core.data.iterator import Callback, DataIterator
 from nn_core.data.plugin_sources import with_offered_cache
-from nn_core.data.source import ConcatDataSource, DataSource, DataSourceWithMemoryCache, SimpleDataSource
+from nn_core.data.source import DataSource, DataSourceWithMemoryCache, SimpleDataSource
 from nn_core.data.table import CsvDataSource
 from nn_core.engine.error_messages.refusal import door
 from nn_core.random import Rng

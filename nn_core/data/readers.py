@@ -18,7 +18,8 @@ from nn_core.files.npy import read_npy
 Array: TypeAlias = np.ndarray[Any, Any]
 #: A path, or a file open for reading.
 
-_FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
+#: The largest number of float32.
+FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 #: The divisors that scale arrays of integers to the range from 0 to 1.
 _TOPS: Final = {"uint8": np.float32(255), "uint16": np.float32(65535)}
 
@@ -30,8 +31,8 @@ def float32(text: str) -> float:
         ValueError: when it is none, or one that float32 would make infinite.
     """
     number = float(text)
-    if isfinite(number) and abs(number) > _FLOAT32_MAX:
-        raise ValueError(f"a number must be at most {_FLOAT32_MAX}, got {text}")
+    if isfinite(number) and abs(number) > FLOAT32_MAX:
+        raise ValueError(f"a number must be at most {FLOAT32_MAX}, got {text}")
     return number
 
 
@@ -62,8 +63,8 @@ def read_table(place: PathOrFile) -> Array:
     if not lines:
         raise ValueError("an empty file")
     values = np.loadtxt(lines, np.float64, delimiter=",", ndmin=2)
-    if np.any(np.abs(values) > _FLOAT32_MAX, where=np.isfinite(values)):
-        raise ValueError(f"a number above {_FLOAT32_MAX}")
+    if np.any(np.abs(values) > FLOAT32_MAX, where=np.isfinite(values)):
+        raise ValueError(f"a number above {FLOAT32_MAX}")
     return values.astype(np.float32)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.data.blocks import tree_of
 from nn_core.data.source import DataSource, OrderedDataSource
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng, get_generator_state, require_generator_state, set_generator_state
@@ -66,7 +67,7 @@ class Course:
         self.source = source
         self.epoch = 0
         self._skipped: frozenset[tuple[int, int]] = frozenset()
-        tree = _tree_of(source)
+        tree = tree_of(source)
         self._inner = [inner for inner in tree[1:] if isinstance(inner, OrderedDataSource)]
         self._watches = [_Watch(rng) for rng in {id(member.rng): member.rng for member in tree}.values()]
         self._start = self._now()
@@ -164,10 +165,3 @@ class _Watch:
             self._state = get_generator_state(self.rng)
             self._raw = raw
         return self._state
-
-
-def _tree_of(source: DataSource) -> list[DataSource]:
-    found = [source]
-    for inner in source.inner_sources:
-        found += _tree_of(inner)
-    return found

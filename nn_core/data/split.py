@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from nn_core.data.blocks import Blocks, fixed_blocks
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import ArgumentError
@@ -46,6 +47,11 @@ class ChosenDataSource(OrderedDataSource):
 
     def _sample(self, index: int) -> Sample:
         return self._source._get_data(self._positions[index])
+
+    def blocks(self) -> Blocks | None:
+        """Those of the chosen samples."""
+        blocks = fixed_blocks(self._source)
+        return None if blocks is None else blocks.at(self._positions)
 
     @property
     def inner_sources(self) -> Sequence[DataSource]:

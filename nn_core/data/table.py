@@ -1,20 +1,18 @@
 """Samples from tables in CSV files, as the Neural Network Console writes them."""
 
-import csv
 import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from nn_core.data.csv_rows import CsvRows
 from nn_core.data.readers import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.errors import FileFormatError
-from nn_core.files.atomic import open_to_read
 from nn_core.random import Rng
 
 _COLUMN: Final = re.compile(r"(?P<variable>[^_:]+(?:_(?!_\d)[^_:]*)*)(?:__(?P<element>\d+))?(?::.*)?$")
@@ -57,17 +55,12 @@ class CsvDataSource(OrderedDataSource):
     ) -> None:
         self._path = Path(filename)
         self._normalize = normalize
-        lines = _read_lines(self._path)
-        if not lines:
-            raise FileFormatError(f"{filename}: the first line must name the columns, got an empty file")
-        self._titles = lines[0][1]
+        self._rows = CsvRows(self._path)
+        self._titles = self._rows.titles
         self._columns = self._parse(self._titles)
-        self._rows = lines[1:]
-        for number, row in self._rows:
-            if len(row) != len(self._titles):
-                raise FileFormatError(f"{filename}: line {number} must have {len(self._titles)} cells, got {len(row)}")
-        if not self._rows:
+        if not len(self._rows):
             raise FileFormatError(f"{filename}: there must be at least one sample, got 0")
+        self._parts = [_part([position for position, _ in columns]) for columns in self._columns.values()]
         super().__init__(len(self._rows), tuple(self._columns), shuffle, rng)
 
     def _parse(self, header: list[str]) -> Mapping[str, list[tuple[int, bool]]]:
@@ -84,7 +77,11 @@ class CsvDataSource(OrderedDataSource):
         return columns
 
     def _sample(self, index: int) -> Sample:
-        line, row = self._rows[index]
+        values = self._rows.values
+        if values is not None:
+            row_of_numbers = values[index]
+            return tuple([row_of_numbers[part] for part in self._parts])
+        line, row = self._rows.row(index)
         sample: list[Any] = []
         for columns in self._columns.values():
             if columns[0][1]:
@@ -124,13 +121,7 @@ class CsvDataSource(OrderedDataSource):
         return normalized(values) if self._normalize else values
 
 
-def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
-    """The rows that are not empty, with the numbers of their lines."""
-    with open_to_read(path) as bytes_of_file, TextIOWrapper(bytes_of_file, "utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        try:
-            return [(reader.line_num, row) for row in reader if row]
-        except (ValueError, csv.Error) as error:
-            raise FileFormatError(
-                f"{path}: line {reader.line_num + 1} must be part of a table in UTF-8, got: {error}"
-            ) from error
+def _part(positions: list[int]) -> slice | list[int]:
+    """The cells of a variable, as an index of a row."""
+    first, stop = positions[0], positions[-1] + 1
+    return slice(first, stop) if positions == list(range(first, stop)) else positions

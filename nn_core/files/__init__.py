@@ -4,7 +4,6 @@ This package knows arrays only. What they mean (parameters, states of a solver) 
 """
 
 from nn_core.files.atomic import atomic_writer as atomic_writer
-from nn_core.files.atomic import is_full as is_full
 from nn_core.files.atomic import open_to_read as open_to_read
 from nn_core.files.atomic import remove_leftovers as remove_leftovers
 from nn_core.files.budgets import Budget as Budget

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from nn_core.data.combined_sources import ZippedDataSource as ZippedDataSource
 from nn_core.data.file_cache import DataSourceWithFileCache as DataSourceWithFileCache
 from nn_core.data.file_cache import DataSourceWithFileCacheError as DataSourceWithFileCacheError
 from nn_core.data.source import DataSource as DataSource
 from nn_core.data.source import DataSourceWithMemoryCache as DataSourceWithMemoryCache
 from nn_core.data.source import SlicedDataSource as SlicedDataSource
 from nn_core.data.source import TransformedDataSource as TransformedDataSource
-from nn_core.data.source import ZippedDataSource as ZippedDataSource
 from nn_core.data.split import ChosenDataSource as ChosenDataSource
 from nn_core.data.split import folds as folds
 from nn_core.data.split import split as split

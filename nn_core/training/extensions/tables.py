@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from nn_core.engine.runtime.schemas import checked_state
-from nn_core.files import atomic_writer, is_full
+from nn_core.files import atomic_writer
+from nn_core.files.atomic import is_full
 from nn_core.logger import logger
 from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer

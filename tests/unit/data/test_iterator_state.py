@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nn_core.data.combined_sources import ConcatDataSource
 from nn_core.data.iterator import DataIterator
 from nn_core.data.iterators import data_iterator, data_iterator_simple
 from nn_core.data.source import (
-    ConcatDataSource,
     DataSource,
     DataSourceWithMemoryCache,
     SimpleDataSource,

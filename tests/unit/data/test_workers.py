@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nn_core.data.combined_sources import ConcatDataSource
 from nn_core.data.file_cache import DataSourceWithFileCache
 from nn_core.data.iterator import DataIterator
 from nn_core.data.loader import workers as pools
 from nn_core.data.source import (
-    ConcatDataSource,
     DataSourceWithMemoryCache,
     SimpleDataSource,
     SlicedDataSource,

@@ -1,5 +1,6 @@
 """Functions that worker processes import."""
 
+import json
 import os
 import random
 import signal
@@ -79,3 +80,11 @@ def failing_at_times(rng, x, y):
     if noise < 0.125:
         raise OwnError(0, "an odd batch")
     return x + noise, y
+
+
+def length_of(content):
+    return len(content)
+
+
+def label_of(content):
+    return json.loads(content)["label"]
