@@ -59,7 +59,7 @@ class Sequential(Module):
         for position, given in enumerate(args):
             if isinstance(given, tuple) and len(given) != 2:
                 raise ArgumentError(
-                    f"Sequential: args[{position}] must be a module, a function, or a pair with a name, got {described(given)}"
+                    f"Sequential: args[{position}] must be a module, a function or (name, layer), got {described(given)}"
                 )
             name, module = given if isinstance(given, tuple) else (f"{_kind_of(given)}_{position}", given)
             self._add(name, module)

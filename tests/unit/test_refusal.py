@@ -29,7 +29,7 @@ X = (2, 3)
         (lambda: S.Sgd(10**400), "lr must be a number"),
         (lambda: nn.Variable(X) * 10**400, "mul: a number must fit into 64 bits"),
         (lambda: I.UniformInitializer(lim=np.zeros((2, 3))), "lim must hold two numbers"),
-        (lambda: nn.Sequential((1,)), r"Sequential: args\[0\] must be a module or \(name, module\)"),
+        (lambda: nn.Sequential((1,)), r"Sequential: args\[0\] must be a module, a function or \(name, layer\)"),
         (lambda: nn.forward_all("ab"), "forward_all: variables must be a sequence of Variables, got one with"),
         (lambda: nn.Variable(X)[::0], "the step of a slice must not be zero"),
         (lambda: nn.ModuleDict(np.ones(3)), "modules must be"),
