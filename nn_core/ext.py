@@ -85,6 +85,8 @@ if TYPE_CHECKING:
     import nn_core.parametric_functions as PF
     import nn_core.solvers as S
     from nn_core.engine.graph.memory import plan_memory as plan_memory
+    from nn_core.engine.graph.parameter_sources import ParameterSource as ParameterSource
+    from nn_core.engine.graph.parameter_sources import parameters_of as parameters_of
     from nn_core.engine.graph.tracing import TracedCall as TracedCall
     from nn_core.engine.graph.tracing import trace_calls as trace_calls
     from nn_core.io.parameters import parameter_of as parameter_of
@@ -124,6 +126,7 @@ __all__ = [
     "MemoryFile",
     "NNCoreError",
     "Namespace",
+    "ParameterSource",
     "ParametricFunctionInfo",
     "PassInfo",
     "PluginError",
@@ -160,6 +163,7 @@ __all__ = [
     "num_threads",
     "open_to_read",
     "parameter_of",
+    "parameters_of",
     "parametric_function_api",
     "path_below",
     "plan_memory",
@@ -186,7 +190,9 @@ _ON_DEMAND: Final = {
     "initializer": "nn_core.initializer",
     "get_parameter_or_create": "nn_core.parameter:get_parameter_or_create",
     "parametric_function_api": "nn_core.parametric_functions:parametric_function_api",
+    "ParameterSource": "nn_core.engine.graph.parameter_sources:ParameterSource",
     "parameter_of": "nn_core.io.parameters:parameter_of",
+    "parameters_of": "nn_core.engine.graph.parameter_sources:parameters_of",
     "plan_memory": "nn_core.engine.graph.memory:plan_memory",
     "Variable": "nn_core.variable:Variable",
     "TracedCall": "nn_core.engine.graph.tracing:TracedCall",

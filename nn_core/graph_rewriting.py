@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from nn_core.engine.graph.lengths import KINDS, recomputed, renewed
+from nn_core.engine.graph.parameter_sources import known_parameters
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
 from nn_core.variable import Variable
@@ -35,6 +36,20 @@ def functions_of(outputs: Iterable[Variable]) -> list[Function]:
     return list(found)
 
 
+def parameters_behind(outputs: Iterable[Variable]) -> dict[str, Variable]:
+    """The parameters of the current scope, and of the modules on whose parameters `outputs` depend, by name.
+
+    Example:
+        >>> import nn_core as nn
+        >>> net = nn.Sequential(nn.layers.Affine(3), nn.layers.BatchNorm())
+        >>> list(parameters_behind([net(nn.Variable((8, 4)))]))[:3]
+        ['@affine_0/affine/W', '@affine_0/affine/b', '@batchnorm_1/bn/beta']
+    """
+    computed = [output for output in outputs if output.parent is not None]
+    used = {variable.storage for function in functions_of(computed) for variable in function.inputs}
+    return known_parameters(used)
+
+
 def network_ports(
     outputs: Any,
     inputs: Mapping[str, Variable] | Sequence[Variable] | None = None,
@@ -48,8 +63,9 @@ def network_ports(
         outputs: a Variable, which becomes "y"; a sequence of them, which become "y0", "y1", ...; a mapping from names; or a
             network with mappings `outputs` and `inputs`, as `nn_core.utils` loads it.
         inputs: the inputs, by name or in order; in order they keep their own names, else "x", with numbers where names meet.
-            None: the inputs of the network that was given, or else all leaves that are neither trained nor `parameters`.
-        parameters: leaves that are no inputs unless they are given as such.
+            None: the inputs of the network that was given, or else all leaves that are neither trained nor parameters.
+        parameters: leaves that are no inputs unless they are given as such, besides the parameters of the current scope and of
+            modules.
         caller: the name that errors begin with.
 
     Raises:
@@ -66,7 +82,7 @@ def network_ports(
         outputs = outputs.outputs
     wanted = _named_outputs(outputs, caller)
     if inputs is None:
-        inputs = _free_leaves(wanted.values(), set(parameters))
+        inputs = _free_leaves(wanted.values(), {*parameters, *parameters_behind(wanted.values()).values()})
     listed = list(inputs.values() if isinstance(inputs, Mapping) else inputs)
     wrong = [variable for variable in listed if not isinstance(variable, Variable)]
     if wrong:

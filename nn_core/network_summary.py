@@ -9,9 +9,10 @@ from nn_core.core.members import found_in
 from nn_core.core.module import Module
 from nn_core.engine.graph.modes import auto_forward
 from nn_core.engine.graph.node import Node
+from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.reshape import order_for_reader
 from nn_core.errors import ArgumentError
-from nn_core.parametric_functions.scope import get_parameters
+from nn_core.graph_rewriting import parameters_behind
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -24,8 +25,8 @@ class Row:
     """One function.
 
     Attributes:
-        function: Its name.
-        scope: The scope of its parameters; "" where there is none.
+        function: Its name; "parameter" for one alone.
+        scope: The scope of its parameters; "" where there is none. The name of a parameter alone.
         shapes: Shapes of its outputs.
         n_parameters: Elements of the parameters that it is the first one to use.
         n_multiply_adds: Multiplications with an addition; 0 for functions that are not sums of products, None where a
@@ -74,9 +75,7 @@ class Summary:
         known = all(row.n_multiply_adds is not None for row in self.rows)
         total = f"{'' if known else 'at least '}{self.n_multiply_adds:,}"
         lines.append(("total", "", "", f"{self.n_parameters:,}", total, _bytes(self.n_bytes)))
-        table = _aligned(lines)
-        rule = "-" * max(map(len, table))
-        parts = [table[0], rule, *table[1:-1], rule, table[-1]]
+        parts = [_ruled(_aligned(lines))]
         if self.n_trained != self.n_parameters:
             parts.append(f"{self.n_trained:,} of the parameters are trained")
         return "\n".join(parts)
@@ -85,17 +84,18 @@ class Summary:
 
 
 def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
-    """Summarize the graph of a variable, or of a module applied to inputs.
+    """Summarize the graph of a variable, or of a module applied to inputs, or parameters alone.
 
     Nothing is computed. A module is called once, which makes its parameters if it was never called.
 
     Args:
-        target: A Variable, a list of them, or a Module.
+        target: A Variable, a list of them, or a Module; Variables by name or the name of a scope, for a table of parameters.
         inputs: For a module, what to call it with: Variables, shapes as tuples of ints, or other arguments.
         keywords: Further arguments of the module.
 
     Returns:
-        The functions with their output shapes, parameters, multiply-adds and memory.
+        The functions with their output shapes, parameters, multiply-adds and memory; of parameters alone, a row for each, with
+        its name as scope and its shape.
 
     Raises:
         ArgumentError: when `target` is something else, or inputs are given for a variable or missing for a module.
@@ -110,7 +110,6 @@ def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
         >>> table.n_parameters, table.n_multiply_adds
         (1562, 5328)
     """
-    names: Mapping[str, Variable]
     if isinstance(target, Module):
         if not inputs and not keywords:
             raise ArgumentError(
@@ -119,16 +118,35 @@ def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
             )
         with auto_forward(False):
             results = target(*map(_input, inputs), **{name: _input(value) for name, value in keywords.items()})
-        names = target.get_parameters()
     else:
         if inputs or keywords:
             raise ArgumentError("summary: inputs must be given for modules only, got some for a variable")
+        if isinstance(target, str) or _is_of_leaves(target):
+            return _of_parameters(parameters_of("summary", target, argument="target"))
         results = target
-        names = get_parameters(grad_only=False)
     roots = tuple(variable for _, variable in found_in(results, (Variable,), ("result",)))
     if not roots:
         raise ArgumentError(f"summary: target must be a Variable, a list of them or a Module, got {type(target).__name__}")
+    names = target.get_parameters() if isinstance(target, Module) else parameters_behind(roots)
     return _summarized(roots, names, isinstance(target, Module))
+
+
+def _is_of_leaves(target: Any) -> bool:
+    """Whether these are parameters by name, rather than outputs by name."""
+    members = target.values() if isinstance(target, Mapping) else ()
+    return bool(members) and all(
+        member.is_leaf if isinstance(member, Variable) else _is_of_leaves(member) for member in members
+    )
+
+
+def _of_parameters(parameters: Mapping[str, Variable]) -> Summary:
+    rows = [
+        Row("parameter", name, (value.shape,), value.size, 0, _ELEMENT_BYTES * value.size)
+        for name, value in parameters.items()
+    ]
+    trained = {value.storage: value for value in parameters.values() if value.need_grad}
+    alone = {value.storage: value for value in parameters.values()}
+    return Summary(tuple(rows), _n_elements(alone), _n_elements(trained))
 
 
 def _input(value: Any) -> Any:
@@ -217,6 +235,12 @@ def _bytes(n_bytes: int) -> str:
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"
     return f"{n_bytes} B"
+
+
+def _ruled(table: Sequence[str]) -> str:
+    """The lines of a table, with a rule under the first and above the last."""
+    rule = "-" * max(map(len, table))
+    return "\n".join([table[0], rule, *table[1:-1], rule, table[-1]])
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:

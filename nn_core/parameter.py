@@ -8,6 +8,7 @@ from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.modes import NO_GRAD
 from nn_core.engine.graph.modes import no_grad as no_grad
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import UnknownAttributeError
 from nn_core.graph_rewriting import copy_graph, functions_of
 from nn_core.io.exchange import hold_parameters as hold_parameters
@@ -46,14 +47,14 @@ __all__ = [
 
 
 @door
-def freeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
+def freeze_parameters(params: ParameterSource | None = None) -> None:
     """Keep parameters from being trained until ``unfreeze_parameters()``.
 
     They need no gradient, and stay so when layers that use them are called: a layer asks for parameters to train in each
     call, which undoes ``parameter.need_grad = False``. Solvers leave them alone, and ``get_parameters()`` leaves them out.
 
     Args:
-        params: Variables by name, such as those of a module; None: all of the current scope.
+        params: Variables by name, a module, or the name of a scope; None: all of the current scope.
 
     Example:
         >>> y = PF.affine(nn.Variable((8, 4)), 3, name="first")
@@ -62,15 +63,15 @@ def freeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
         >>> list(nn.get_parameters())
         ['last/affine/W', 'last/affine/b']
     """
-    freeze((get_parameters(grad_only=False) if params is None else params).values())
+    freeze(parameters_of("freeze_parameters", params).values())
 
 
 @door
-def unfreeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
+def unfreeze_parameters(params: ParameterSource | None = None) -> None:
     """Let frozen parameters be trained again; others stay as they are.
 
     Args:
-        params: Variables by name; None: all of the current scope.
+        params: Variables by name, a module, or the name of a scope; None: all of the current scope.
 
     Example:
         >>> y = PF.affine(nn.Variable((8, 4)), 3)
@@ -79,7 +80,7 @@ def unfreeze_parameters(params: Mapping[str, Variable] | None = None) -> None:
         >>> list(nn.get_parameters())
         ['affine/W', 'affine/b']
     """
-    unfreeze((get_parameters(grad_only=False) if params is None else params).values())
+    unfreeze(parameters_of("unfreeze_parameters", params).values())
 
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist

@@ -14,6 +14,7 @@ from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import ALIGNMENT_BYTES, HOST, Space, ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
 from nn_core.engine.graph.completion import Completed
+from nn_core.engine.graph.parameter_sources import HasParameters, ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.typing import Array, Runner
 from nn_core.variable import Variable
@@ -109,7 +110,7 @@ class Buckets:
     def __init__(
         self,
         comm: Communicator,
-        parameters: Mapping[str, Variable] | Iterable[Variable],
+        parameters: ParameterSource | Iterable[Variable],
         *,
         loss: Variable | None = None,
         bucket_mb: float = 25,
@@ -293,26 +294,29 @@ def in_order_of_completion(variables: Sequence[Variable], loss: Variable | None)
     return sorted(newest_first, key=lambda variable: -first_use.get(id(variable.data), -1))
 
 
-def listed_parameters(parameters: Mapping[str, Variable] | Iterable[Variable]) -> list[Variable]:
+def listed_parameters(parameters: ParameterSource | Iterable[Variable]) -> list[Variable]:
     """The variables, in order."""
-    return list(parameters.values() if isinstance(parameters, Mapping) else parameters)
+    if isinstance(parameters, (Mapping, HasParameters, str)):
+        return list(parameters_of("Buckets", parameters, argument="parameters").values())
+    return list(parameters)
 
 
-def share_parameters(comm: Communicator, parameters: Mapping[str, Variable], group: str = WORLD) -> None:
+def share_parameters(comm: Communicator, parameters: ParameterSource, group: str = WORLD) -> None:
     """Give the values of rank 0 to all ranks, so that all of them start alike.
 
     Args:
         comm: The communicator, initialized.
-        parameters: The parameters by name, the same on all ranks.
+        parameters: The parameters by name, a module, or the name of a scope; the same on all ranks.
         group: Name of the group.
 
     Raises:
         CommunicationError: when names, shapes or the order of the parameters differ between ranks.
     """
+    shared = parameters_of("share_parameters", parameters, argument="parameters")
     circle = comm.circle("share_parameters", group)
     if circle.size == 1:
         return
-    own = [f"{name} {variable.shape} {variable.data.dtype.name}" for name, variable in parameters.items()]
+    own = [f"{name} {variable.shape} {variable.data.dtype.name}" for name, variable in shared.items()]
     text = np.frombuffer("\n".join(own).encode(), np.uint8)
     length = np.array([text.size])
     circle.agree("share_parameters")
@@ -323,7 +327,7 @@ def share_parameters(comm: Communicator, parameters: Mapping[str, Variable], gro
     theirs = first.tobytes().decode().split("\n")
     if comm.any_rank("share_parameters", [theirs != (own or [""])], group) == [True]:
         raise CommunicationError(_first_difference(own, theirs))
-    comm.bcast([variable.data for variable in parameters.values()], src=0, group=group)
+    comm.bcast([variable.data for variable in shared.values()], src=0, group=group)
 
 
 def _first_difference(own: Sequence[str], theirs: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Training whose numbers do not depend on how many processes share the work."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from nn_core.communicators.buckets import Buckets
 from nn_core.communicators.communicator import Communicator
 from nn_core.communicators.packing import SUMS, flat_of, write_flat
 from nn_core.communicators.reduction_tree import PartialSums, terms_of_rank
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.errors import ArgumentError
 from nn_core.typing import Array
@@ -47,7 +48,7 @@ class Shards:
     def __init__(
         self,
         comm: Communicator,
-        parameters: Mapping[str, Variable],
+        parameters: ParameterSource,
         count: int | None = None,
         *,
         seed: int = 0,
@@ -64,6 +65,7 @@ class Shards:
             raise ArgumentError(f"Shards: the communicator must have no wire_dtype, got {comm.wire_dtype!r}")
         self._comm = comm
         self._seed = seed
+        parameters = parameters_of("Shards", parameters, argument="parameters")
         self._buckets = Buckets(comm, parameters, loss=loss, bucket_mb=bucket_mb, first_mb=bucket_mb)
         states = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.name in SUMS]
         self._before: Array | None = None

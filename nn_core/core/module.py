@@ -26,6 +26,7 @@ from nn_core.engine.runtime.holders import HOLDERS
 from nn_core.errors import ArgumentError
 from nn_core.files import PathOrFile
 from nn_core.io.parameters import LoadReport, read_parameters, save_parameters
+from nn_core.io.renaming import Rename
 from nn_core.parametric_functions.freezing import FROZEN, freeze
 from nn_core.parametric_functions.scope import (
     Scope,
@@ -407,6 +408,7 @@ class Module:
         extension: str | None = None,
         raise_if_missing: bool = True,
         strict: bool | None = None,
+        rename: Rename | None = None,
     ) -> LoadReport:
         """Read parameters from a file that ``save_parameters`` wrote.
 
@@ -420,6 +422,7 @@ class Module:
             strict: True: the names and shapes in the file and in the module must be the same. False: what fits is
                 taken, and the report says what does not. None: parameters that the file does not have keep their values
                 with a warning in the log, and what does not fit into the module is an error.
+            rename: As for ``nn_core.load_parameters``.
 
         Returns:
             Which parameters were loaded, created, missing in the file, unexpected in the module, and of other shapes.
@@ -429,7 +432,7 @@ class Module:
             ArgumentError: when it does not fit; see `strict`. Nothing is changed in any of these cases.
             ShapeError: likewise, when only shapes do not fit.
         """
-        source = read_parameters("load_parameters", path, extension)
+        source = read_parameters("load_parameters", path, extension, rename)
         members = {place: module._as_member() for place, module in self.walk()}
         return load_members(source, members, self.get_parameters(), strict, raise_if_missing)
 

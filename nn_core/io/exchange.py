@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.parameter_sources import HasParameters, ParameterSource, parameters_of
 from nn_core.errors import ArgumentError
 from nn_core.files import Entry, PathOrFile
 from nn_core.io.parameters import LoadReport, Parameters, load_into, read_parameters
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.variable import Variable
 
 
@@ -90,7 +90,9 @@ def hold_parameters() -> AbstractContextManager[None]:
 
 @door
 def swap_parameters(
-    source: PathOrFile | Mapping[str, Variable], params: Mapping[str, Variable] | None = None, extension: str | None = None
+    source: PathOrFile | Mapping[str, Variable] | HasParameters,
+    params: ParameterSource | None = None,
+    extension: str | None = None,
 ) -> LoadReport:
     """Give parameters the values of a file, all at once for threads that compute inside `hold_parameters`.
 
@@ -98,8 +100,8 @@ def swap_parameters(
     values in place: graphs stay as they are. Computations outside of such blocks may see parameters of both.
 
     Args:
-        source: Path of a file of parameters, a binary file, or variables by name.
-        params: The parameters to change; None: all of the current scope.
+        source: Path of a file of parameters, a binary file, variables by name, or a module.
+        params: The parameters to change: variables by name, a module, or the name of a scope; None: all of the current scope.
         extension: Format of an open file, for example ".h5"; a path tells it by itself.
 
     Returns:
@@ -116,21 +118,15 @@ def swap_parameters(
         >>> nn.swap_parameters("network.h5").loaded
         ('affine/W', 'affine/b')
     """
-    if isinstance(source, Mapping):
-        values = {name: Entry(np.array(_variable(name, value).data.get_data("r"))) for name, value in source.items()}
-        new = Parameters("source", values)
+    if isinstance(source, (Mapping, HasParameters)):
+        given = parameters_of("swap_parameters", source, argument="source")
+        new = Parameters("source", {name: Entry(np.array(value.data.get_data("r"))) for name, value in given.items()})
     else:
         is_path = isinstance(source, (str, os.PathLike))
         new = read_parameters("swap_parameters", source, None if is_path else extension)
-    own = get_parameters(grad_only=False) if params is None else dict(params)
+    own = parameters_of("swap_parameters", params)
     with _GATE.alone("swap_parameters"):
         return load_into("swap_parameters", new, own, own.get, _never, lambda key: False, strict=True)
-
-
-def _variable(name: str, value: object) -> Variable:
-    if not isinstance(value, Variable):
-        raise ArgumentError(f"swap_parameters: source must hold Variables by name, got {type(value).__name__} as {name!r}")
-    return value
 
 
 def _never(name: str, parameter: Variable) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries
 from nn_core.io.parameters import LoadReport
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -144,13 +144,13 @@ def load_foreign(
     function: str,
     path: PathOrFile,
     layers: Mapping[str, str] | None,
-    parameters: Mapping[str, Variable] | None,
+    parameters: ParameterSource | None,
     layout: Layout,
 ) -> LoadReport:
     """Let parameters take over the tensors of a file of another framework: all of them or, after an error, none."""
     is_path = not hasattr(path, "read")
     tensors = read_entries(path, extension_of(function, path, None if is_path else ".safetensors"))
-    own = get_parameters(grad_only=False) if parameters is None else parameters
+    own = parameters_of(function, parameters, argument="parameters")
     conversion = converted(function, tensors, layers, own, layout)
     for name, array in conversion.values.items():
         own[name].d = array

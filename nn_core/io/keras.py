@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 
 from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files import PathOrFile
 from nn_core.io.foreign import Layout, Values, load_foreign
 from nn_core.io.parameters import LoadReport
 from nn_core.typing import Shape
-from nn_core.variable import Variable
 
 #: Places of the gates i, o, f, g of `lstm_cell` among those of Keras, i, f, c, o; and of r, z, n of `gru` among z, r, h.
 _CELL_GATES: Final = (0, 3, 1, 2)
@@ -20,7 +20,7 @@ _GRU_GATES: Final = (1, 0, 2)
 
 @door
 def load_keras_parameters(
-    path: PathOrFile, layers: Mapping[str, str] | None = None, parameters: Mapping[str, Variable] | None = None
+    path: PathOrFile, layers: Mapping[str, str] | None = None, parameters: ParameterSource | None = None
 ) -> LoadReport:
     """Take the weights of layers from a file that holds the variables of a Keras model by their paths.
 
@@ -35,7 +35,7 @@ def load_keras_parameters(
         layers: For each layer of the file the scope of the layer here: ``{"dense": "fc"}``. Dense layers, convolutions
             (not separable ones), embeddings, normalizations, PReLU, SimpleRNN, LSTM, and GRU with ``reset_after`` can be
             loaded, recurrent ones with one layer and one direction. None: the names of scopes are those of layers.
-        parameters: The parameters by name, as a network that was built or a Module has them; None: all of the current scope.
+        parameters: The parameters by name, a module that was called, or the name of a scope; None: all of the current scope.
 
     Returns:
         Which parameters were loaded, which have no layer in the file, and which tensors of the file were left out.

@@ -1,22 +1,23 @@
 """Save parameters to files and load them: HDF5 as NNabla lays it out, NPZ, and safetensors."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
-from nn_core.files.network_package import HINT
 from nn_core.io.checkpoints import parameters_among
+from nn_core.io.renaming import Rename, renamed
 from nn_core.logger import logger
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.scope import get_current_parameter_scope, get_parameters, set_parameter
@@ -28,12 +29,13 @@ _NETWORK_FORMATS: Final = (".nnp", ".nntxt", ".prototxt", ".protobuf", ".pb")
 
 
 @door
-def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = None, extension: str | None = None) -> None:
+def save_parameters(path: PathOrFile, params: ParameterSource | None = None, extension: str | None = None) -> None:
     """Write parameters to a file, which takes the place of an older one only when it is complete.
 
     Args:
         path: Path that ends in .h5, .npz or .safetensors, or a binary file open for writing.
-        params: Variables by name; None: all parameters of the current scope, trained or not.
+        params: Variables by name, a module, or the name of a scope; None: all parameters of the current scope, trained or
+            not.
         extension: Format of an open file, or of a path without an extension; None: that of the path.
 
     Raises:
@@ -48,7 +50,7 @@ def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = No
         ('affine/W', 'affine/b')
     """
     format_name = extension_of("save_parameters", path, extension)
-    chosen = get_parameters(grad_only=False) if params is None else params
+    chosen = parameters_of("save_parameters", params)
     if not chosen:
         where = where_parameters_are(get_current_parameter_scope())
         logger.warning("save_parameters: there must be parameters to save, got none%s", where)
@@ -57,6 +59,21 @@ def save_parameters(path: PathOrFile, params: Mapping[str, Variable] | None = No
         for index, (name, variable) in enumerate(chosen.items())
     }
     write_entries(path, entries, format_name)
+
+
+@runtime_checkable
+class Loads(Protocol):
+    """A module, which knows where its parameters from files belong."""
+
+    def walk(self) -> Iterator[tuple[str, Any]]:
+        """Iterate over the modules inside it."""
+        ...
+
+    def load_parameters(
+        self, path: PathOrFile, *, extension: str | None, strict: bool | None, rename: Rename | None
+    ) -> "LoadReport":
+        """Read parameters from a file."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,8 @@ def load_parameters(
     needs_proto: bool = False,
     extension: str | None = ".nntxt",
     strict: bool | None = None,
+    params: ParameterSource | None = None,
+    rename: Rename | None = None,
 ) -> LoadReport:
     """Read parameters from a file into the current scope.
 
@@ -122,13 +141,18 @@ def load_parameters(
         strict: True: the scope must have the parameters of the file, in their shapes, and no others. False: parameters
             of other shapes are left as they are. None, as NNabla: another shape is an error; when the scope lacks
             parameters of the file and the file lacks some of the scope, the log has a warning with both.
+        params: What to give the values to: a module, Variables by name, or the name of a scope. Only a module that was never
+            called gets parameters that it does not have. None: the current scope.
+        rename: New names of scopes and parameters by those in the file: ``{"backbone": "encoder"}``; ``{"": "encoder"}``
+            puts all into a scope, and ``{"encoder": ""}`` takes one away. Or a function of a name that returns the new one, or
+            None to leave it out.
 
     Returns:
         Which parameters were loaded, created, missing in the file, and of other shapes.
 
     Raises:
         ArgumentError: when the format is not .h5, .npz or .safetensors, a name is that of a scope, or `strict` is True
-            and the names differ.
+            and the names differ; when `rename` has a name that the file does not have, or gives one name twice.
         FileFormatError: when the file is damaged, of another format, or contradicts itself.
         ShapeError: when a parameter exists with another shape, unless `strict` is False.
         MissingFileError: when there is no such file, also a ``FileNotFoundError``.
@@ -147,12 +171,22 @@ def load_parameters(
     given = Path(path).suffix if isinstance(path, (str, os.PathLike)) else extension or ""
     if given.lower() in _NETWORK_FORMATS and PLUGINS.offer("file_formats", given.lower()) is None:
         raise ArgumentError(f"load_parameters: nn-ext-nnp must be installed to read {given}, got none\n  {HINT}")
-    source = read_parameters("load_parameters", path, None if is_path else extension)
+    extension = None if is_path else extension
+    if isinstance(params, Loads):
+        return params.load_parameters(path, extension=extension, strict=strict, rename=rename)
+    source = read_parameters("load_parameters", path, extension, rename)
+    if params is not None:
+        chosen = parameters_of("load_parameters", params)
+        return load_into("load_parameters", source, chosen, chosen.get, _never, lambda key: False, strict)
     find = partial(_present, file=source.file)
     report = load_into("load_parameters", source, get_parameters(grad_only=False), find, set_parameter, strict=strict)
     if report.created and not report.loaded:
         _warn_of_modules(source.file, report)
     return report
+
+
+def _never(name: str, parameter: Variable) -> None:
+    raise AssertionError(name)  # nothing may be created
 
 
 def _warn_of_modules(file: str, report: LoadReport) -> None:
@@ -180,8 +214,8 @@ class Parameters:
     entries: Mapping[str, Entry]
 
 
-def read_parameters(function: str, path: PathOrFile, extension: str | None) -> Parameters:
-    """Read a file of parameters and check that their names can be those of parameters.
+def read_parameters(function: str, path: PathOrFile, extension: str | None, rename: Rename | None = None) -> Parameters:
+    """Read a file of parameters, under other names if asked to, and check that their names can be those of parameters.
 
     Raises:
         ArgumentError: when the extension is that of no format.
@@ -189,6 +223,7 @@ def read_parameters(function: str, path: PathOrFile, extension: str | None) -> P
     """
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
     entries = parameters_among(name, read_entries(path, extension_of(function, path, extension)))
+    entries = renamed(function, name, entries, rename)
     if not entries:
         logger.warning("%s: %s must hold parameters, got none%s", function, name, where_parameters_are())
     for key in entries:
@@ -308,9 +343,9 @@ def _require_fitting(function: str, file: str, report: LoadReport, strict: bool 
         )
     if strict is None and refuse_unexpected and report.unexpected:
         raise ArgumentError(
-            f"{function}: the module must have a submodule for {report.unexpected[0]!r} with this parameter, got none; "
-            f"{file} has {len(report.unexpected)} such: {_listed(report.unexpected)}\n"
-            "  hint: strict=False leaves them out"
+            f"{function}: there must be a parameter {report.unexpected[0]!r} to load, got none; {file} has "
+            f"{len(report.unexpected)} such: {_listed(report.unexpected)}\n"
+            "  hint: strict=False leaves them out, rename= gives them other names"
         )
 
 

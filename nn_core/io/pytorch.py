@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.files import PathOrFile
 from nn_core.io.foreign import Layout, Values, load_foreign
 from nn_core.io.parameters import LoadReport
 from nn_core.typing import Shape
-from nn_core.variable import Variable
 
 #: Places of the gates i, o, f, g of `lstm_cell` among PyTorch's, i, f, g, o.
 _CELL_GATES: Final = (0, 3, 1, 2)
@@ -21,7 +21,7 @@ _CELL_GATES: Final = (0, 3, 1, 2)
 def load_pytorch_parameters(
     path: PathOrFile,
     layers: Mapping[str, str] | None = None,
-    parameters: Mapping[str, Variable] | None = None,
+    parameters: ParameterSource | None = None,
     conv1d: bool = False,
 ) -> LoadReport:
     """Take the weights of layers from a safetensors file that PyTorch's users write.
@@ -36,7 +36,7 @@ def load_pytorch_parameters(
             or, for a tensor that is no part of a layer, the name of its parameter. Affine layers, convolutions of any kind,
             embeddings, normalizations, PReLU, RNN, LSTM and GRU can be loaded. None: all parameters, which are in scopes of
             the same names with slashes for dots: "layer1.0.conv1" is the scope ``layer1/0/conv1``.
-        parameters: The parameters by name, as a network that was built or a Module has them; None: all of the current scope.
+        parameters: The parameters by name, a module that was called, or the name of a scope; None: all of the current scope.
         conv1d: The file has affine weights as (inputs, outputs), as the Conv1D layers of GPT-2 do.
 
     Returns:

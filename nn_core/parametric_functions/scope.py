@@ -16,6 +16,7 @@ from nn_core.engine.error_messages.refusal import FOREIGN, checked_flag, describ
 from nn_core.engine.error_messages.whole import with_whole_numbers
 from nn_core.engine.graph.imperative import call_at_once, has_ndarray
 from nn_core.engine.graph.modes import NO_GRAD
+from nn_core.engine.graph.parameter_sources import CURRENT_SCOPE, HasParameters, parameters_of
 from nn_core.engine.graph.shared_layers import NAMELESS
 from nn_core.engine.graph.trace import Trace
 from nn_core.engine.runtime.context_values import MEMO, Ambient, AmbientScope
@@ -43,6 +44,7 @@ _CURRENT: Final[Ambient[Scope]] = Ambient("parameter_scope", _ROOT)
 #: The program's own dictionary that holds the current scope, for messages; None: the parameters of the process.
 _OWN: Final[ContextVar[Scope | None]] = ContextVar("own parameters", default=None)
 _CURRENT.variables = (*_CURRENT.variables, _OWN)
+CURRENT_SCOPE.append(_CURRENT.get)
 _CREATION: Final = fork_safe(threading.Lock())
 #: Parameters that are alive by number and creating thread, and how many were made: a failing call takes back its own.
 _MADE: Final[weakref.WeakValueDictionary[tuple[int, int], Variable]] = weakref.WeakValueDictionary()
@@ -96,25 +98,35 @@ def root_parameter_scope() -> Scope:
 
 
 @door
-def get_parameters(params: dict[str, Variable] | None = None, path: str = "", grad_only: bool = True) -> dict[str, Variable]:
+def get_parameters(
+    params: dict[str, Variable] | HasParameters | str | None = None, path: str = "", grad_only: bool = True
+) -> dict[str, Variable]:
     """The parameters of the current scope and of those inside it, in the order in which they were made.
 
     Args:
-        params: Dictionary to add them to; None: a new one.
+        params: Dictionary to add them to; None: a new one. A module, or the name of a scope: its parameters instead, in a new
+            one.
         path: Put in front of each name, followed by '/'.
         grad_only: Only the parameters that need a gradient, which are those to train.
 
     Returns:
         Variables by their path from the current scope.
 
+    Raises:
+        UnknownNameError: when there is no scope of the name.
+
     Example:
         >>> y = PF.affine(nn.Variable((8, 4)), 3, name="output")
         >>> {name: w.shape for name, w in nn.get_parameters().items()}
         {'output/affine/W': (4, 3), 'output/affine/b': (3,)}
     """
-    found = {} if params is None else params
-    _collect(_CURRENT.get(), f"{path}/" if path else "", grad_only, found)
-    return found
+    prefix = f"{path}/" if path else ""
+    if params is None or type(params) is dict:
+        found = {} if params is None else params
+        _collect(_CURRENT.get(), prefix, grad_only, found)
+        return found
+    chosen = parameters_of("get_parameters", params, grad_only=grad_only)
+    return {f"{prefix}{name}": parameter for name, parameter in chosen.items()}
 
 
 def get_parameter(key: str) -> Variable | None:

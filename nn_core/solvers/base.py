@@ -1,12 +1,13 @@
 """The base class of solvers: which parameters they change, their numbers, and the steps of training."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
 from nn_core.engine.error_messages.refusal import checked_flag, described, door, fitted, refuses_rest, require_fit
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
@@ -145,28 +146,25 @@ class Solver(SavedStates):
     # -- parameters ------------------------------------------------------------------------------------------------
 
     @door
-    def set_parameters(self, param_dict: Mapping[str, Variable], reset: bool = True, retain_state: bool = False) -> None:
+    def set_parameters(self, param_dict: ParameterSource, reset: bool = True, retain_state: bool = False) -> None:
         """Choose the parameters to change.
 
         Args:
-            param_dict: Variables by name, as ``nn_core.get_parameters()`` gives them.
+            param_dict: Variables by name, as ``nn_core.get_parameters()`` gives them; or a module that was called, or the name
+                of a scope, for those of its parameters that need a gradient.
             reset: Forget all parameters that were set before. If False, those under other names stay.
             retain_state: Without `reset`, a name that is known keeps its states and its number of updates.
 
         Raises:
-            ArgumentError: when a value is not a Variable.
+            ArgumentError: when a value is not a Variable, or a module has no parameters.
+            UnknownNameError: when there is no scope of the name.
             ShapeError: when states are to be kept for a parameter of another shape.
         """
         slots = {} if reset else dict(self._slots)
         changed = reset
-        if not isinstance(param_dict, Mapping):
-            raise ArgumentError(
-                f"set_parameters: param_dict must be Variables by name, got {described(param_dict)}\n"
-                "  hint: nn_core.get_parameters(), module.get_parameters(), or {'w': w}"
-            )
-        for key, variable in param_dict.items():
-            if not isinstance(variable, Variable):
-                raise ArgumentError(f"set_parameters: {key} must be a Variable, got {type(variable).__name__}")
+        chosen = parameters_of("set_parameters", param_dict, grad_only=True, argument="param_dict")
+        require_some("set_parameters", param_dict, chosen)
+        for key, variable in chosen.items():
             old = slots.get(key)
             if old is None or not retain_state:
                 slots[key] = new_slot(variable, len(self.state_names))

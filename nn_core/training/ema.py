@@ -8,12 +8,12 @@ import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.training.states import set_state_of, state_of
 from nn_core.training.triggers import every
-from nn_core.variable import Variable
 
 
 class MovingAverage:
@@ -24,11 +24,11 @@ class MovingAverage:
     by it, or name it in ``save_checkpoint``.
 
     Args:
-        parameters: The parameters by name.
+        parameters: The parameters by name, a module that was called, or the name of a scope.
         decay: From 0 to 1.
 
     Raises:
-        ArgumentError: when `parameters` are not Variables by name, or there are none; when `decay` is outside of this range.
+        ArgumentError: when `parameters` are something else, or there are none; when `decay` is outside of this range.
 
     Example:
         >>> from nn_core.training import MovingAverage
@@ -45,17 +45,17 @@ class MovingAverage:
     phase: Final = "edit"
     every = every(1)
 
-    def __init__(self, parameters: Mapping[str, Variable], decay: float = 0.999) -> None:
-        if not isinstance(parameters, Mapping):
-            raise ArgumentError(f"MovingAverage: parameters must be Variables by name, got {described(parameters)}")
+    def __init__(self, parameters: ParameterSource, decay: float = 0.999) -> None:
+        found = parameters_of("MovingAverage", parameters, argument="parameters")
+        require_some("MovingAverage", parameters, found)
         if not 0.0 <= decay <= 1.0:
             raise ArgumentError(f"MovingAverage: decay must be from 0 to 1, got {decay}")
-        if not parameters:
+        if not found:
             raise ArgumentError(f"MovingAverage: there must be parameters to average, got none{where_parameters_are()}")
-        self._parameters = dict(parameters)
+        self._parameters = found
         self._decay = decay
         self._updates = 0
-        self._averages = {name: np.array(variable.d, np.float32) for name, variable in parameters.items()}
+        self._averages = {name: np.array(variable.d, np.float32) for name, variable in found.items()}
 
     def __call__(self, trainer: object) -> None:
         self.update()

@@ -11,6 +11,7 @@ import numpy as np
 
 from nn_core.core.module import Module
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.seeds import keys_of, require_keys, set_keys
 from nn_core.engine.runtime.schemas import require_like
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
@@ -48,8 +49,7 @@ def state_of(item: Any) -> Any:
         item: An object with ``get_state()``; parameters by name, or a module; or a Variable: the values of a leaf, the
             counters of the random functions of a graph.
     """
-    if isinstance(item, Module):
-        item = item.get_parameters()
+    item = _flat(item)
     if isinstance(item, Variable):
         return _values(item) if item.producer is None else {"random_functions": [list(key) for key in keys_of([item])]}
     if _is_parameters(item):
@@ -69,8 +69,7 @@ def set_state_of(name: str, item: Any, state: Any) -> None:
         ArgumentError: when the state is one of another object: other parameters, another method.
         ShapeError: when a parameter has another shape.
     """
-    if isinstance(item, Module):
-        item = item.get_parameters()
+    item = _flat(item)
     if isinstance(item, Variable) or _is_parameters(item):
         require_like(name, state, state_of(item), shapes=False)
     if isinstance(item, Variable):
@@ -89,7 +88,14 @@ def set_state_of(name: str, item: Any, state: Any) -> None:
 
 
 def _is_parameters(item: object) -> bool:
-    return isinstance(item, Mapping) and bool(item) and all(isinstance(value, Variable) for value in item.values())
+    """Whether `item` has Variables by name, or is a scope: dictionaries of Variables and of further ones."""
+    members = item.values() if isinstance(item, Mapping) else ()
+    return bool(members) and all(isinstance(value, Variable) or _is_parameters(value) for value in members)
+
+
+def _flat(item: Any) -> Any:
+    """Return the parameters of a module or a scope by name; everything else as it is."""
+    return parameters_of("save_checkpoint", item) if isinstance(item, Module) or _is_parameters(item) else item
 
 
 def _values(variable: Variable) -> Array:

@@ -11,7 +11,8 @@ from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described
-from nn_core.engine.runtime.holders import where_parameters_are
+from nn_core.engine.graph.parameter_sources import parameters_of
+from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.parametric_functions.scope import get_parameters
@@ -27,8 +28,8 @@ from nn_core.variable import Variable, forward_all
 
 #: A Variable of a static graph, or a function that builds the graph from the Variables of a batch.
 Loss: TypeAlias = Variable | Callable[..., Variable]
-#: A module or parameters by name, or several of them by name.
-Model: TypeAlias = Module | Mapping[str, Any]
+#: A module, parameters by name, or the name of a scope; or several of the former by name.
+Model: TypeAlias = Module | Mapping[str, Any] | str
 #: Methods that a subclass may define anew.
 _PARTS_OF_A_STEP: Final = ("step", "next_batch", "gradients", "apply_gradients")
 
@@ -373,7 +374,7 @@ class Updater:
         """All parameters, by names that are the same on every rank."""
         found: dict[str, Variable] = {}
         for name, model in self._models().items():
-            items = model.get_parameters(grad_only=False) if isinstance(model, Module) else model
+            items = {"": model} if isinstance(model, Variable) else parameters_of("Updater", model, argument="model")
             found.update({f"{name}/{key}": variable for key, variable in items.items()})
         return found
 
@@ -445,18 +446,35 @@ class Updater:
     def _models(self) -> dict[str, Any]:
         model = self._model
         if model is None:
-            model = get_parameters(grad_only=False)
-            known = {id(variable.storage) for variable in model.values()}
-            for solver in self.solvers.values():
-                for name, variable in solver.get_parameters().items():
-                    if id(variable.storage) not in known:
-                        raise ArgumentError(
-                            f"Updater: model must be given when parameters are not in the parameter scope, got none, and "
-                            f"{name} of {solver.name}"
-                        )
-        if isinstance(model, Module) or all(isinstance(value, Variable) for value in model.values()):
-            return {"main": model} if not isinstance(model, Mapping) or model else {}
-        return dict(model)
+            model = self._of_solvers()
+        if isinstance(model, str) or (isinstance(model, Mapping) and any(isinstance(v, Variable) for v in model.values())):
+            model = parameters_of("Updater", model, argument="model")
+        if isinstance(model, Mapping) and not all(isinstance(value, Variable) for value in model.values()):
+            return dict(model)
+        return {"main": model} if not isinstance(model, Mapping) or model else {}
+
+    def _of_solvers(self) -> dict[str, Variable]:
+        """The parameters of the current scope, and of the modules that hold what the solvers change.
+
+        Raises:
+            ArgumentError: when the solvers change others, or a module has parameters of the same names.
+        """
+        model = get_parameters(grad_only=False)
+        changed = {
+            variable.storage: f"{name} of {solver.name}"
+            for solver in self.solvers.values()
+            for name, variable in solver.get_parameters().items()
+        }
+        for _, parameters in modules_with_parameters():
+            lacking = changed.keys() - {variable.storage for variable in model.values()}
+            if lacking & {variable.storage for variable in parameters.values()} and not model.keys() & parameters.keys():
+                model.update(parameters)
+        for storage in changed.keys() - {variable.storage for variable in model.values()}:
+            raise ArgumentError(
+                "Updater: model must be given when parameters are not in the parameter scope or in modules with other names, "
+                f"got none, and {changed[storage]}"
+            )
+        return model
 
 
 def _rows(batch: Sequence[Any]) -> float:

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import IO, Any
 
+from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.files.network_package import network_part
-from nn_core.variable import Variable
 
 
 def save(
@@ -14,7 +14,7 @@ def save(
     include_params: bool = False,
     variable_batch_size: bool = True,
     extension: str = ".nnp",
-    parameters: Mapping[str, Variable] | None = None,
+    parameters: ParameterSource | None = None,
     parameter_format: str = ".h5",
     include_solver_state: bool = False,
     solver_state_format: str = ".h5",
@@ -36,7 +36,8 @@ def save(
         variable_batch_size: let the first axis of inputs be any number of samples; refused for graphs that work for one
             number only.
         extension: format of an open file.
-        parameters: what to write into archives, by name; None: all of the current scope.
+        parameters: what to write into archives: Variables by name, a module, or the name of a scope; None: all of the current
+            scope, and of the modules in the networks.
         parameter_format: ".h5" or ".protobuf", of the parameters in archives.
         include_solver_state: write what solvers remember, in archives.
         solver_state_format: ".h5" or ".protobuf".

@@ -47,7 +47,7 @@ import nn_core.solvers as S
 import nn_core.initializer as I
 """
 #: Names that other pages describe: the standard of array libraries, types, base classes and parts of what is listed.
-ELSEWHERE = {"Namespace", "Array", "OrderedDataSource", "extension_of", "remove_leftovers"}
+ELSEWHERE = {"Namespace", "Array", "ParameterSource", "OrderedDataSource", "extension_of", "remove_leftovers"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 

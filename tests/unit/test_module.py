@@ -91,7 +91,7 @@ def test_loading_into_another_network_is_refused(tmp_path):
     net, x = Net(), nn.Variable((1, 1, 4, 4))
     net(x)
     net.save_parameters(str(tmp_path / "net.h5"))
-    with pytest.raises(ArgumentError, match="must have a submodule for '@first"):
+    with pytest.raises(ArgumentError, match="must be a parameter '@first"):
         Block(3).load_parameters(str(tmp_path / "net.h5"))
 
 

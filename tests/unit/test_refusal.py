@@ -25,7 +25,7 @@ X = (2, 3)
         (lambda: F.layer_normalization(1.5, None, None), "layer_normalization: input x must be"),
         (lambda: F.relu(nn.Variable(X), outputs=["y"]), "relu: outputs must be a list of Variables or NdArrays, got"),
         (lambda: F.relu(nn.NdArray(X), outputs={0: 1}), "relu: outputs must be a list of Variables or NdArrays, got"),
-        (lambda: S.Sgd().set_parameters(nn.Variable(X)), "set_parameters: param_dict must be Variables by name, got"),
+        (lambda: S.Sgd().set_parameters(nn.Variable(X)), "set_parameters: param_dict must be Variables by name, a module"),
         (lambda: S.Sgd(10**400), "lr must be a number"),
         (lambda: nn.Variable(X) * 10**400, "mul: a number must fit into 64 bits"),
         (lambda: I.UniformInitializer(lim=np.zeros((2, 3))), "lim must hold two numbers"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.graph_rewriting import network_ports
+from nn_core.graph_rewriting import network_ports, parameters_behind
 from nn_ext_c.folding import folded
 from nn_ext_c.graphs import program_of
 from nn_ext_c.integer.lowering import integer_network
@@ -54,7 +54,7 @@ def export_source(
         raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
     if io not in (("float32", "int8") if dtype == "int8" else ("float32",)):
         raise ArgumentError(f"export: io must be 'float32', or 'int8' where dtype is, got {io!r}")
-    keys = {variable: key for key, variable in nn.get_parameters(grad_only=False).items()}
+    keys = {variable: key for key, variable in parameters_behind(wanted.values()).items()}
     with nn.auto_forward(False):
         made, names = folded(wanted, leaves.values(), keys)
         if dtype == "float32":
@@ -151,7 +151,7 @@ def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str,
     Raises:
         ArgumentError: when an output or input is something else than a Variable, or an input is no leaf or given twice.
     """
-    wanted, leaves = network_ports(outputs, inputs, parameters=nn.get_parameters(grad_only=False).values())
+    wanted, leaves = network_ports(outputs, inputs)
     for variable in leaves.values():
         if variable.parent is not None:
             raise ArgumentError(f"export: inputs must be Variables that no function computes, got {variable!r}")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, Entry, NNCoreError, atomic_writer
+from nn_core.ext import ArgumentError, Entry, NNCoreError, ParameterSource, atomic_writer, parameters_of
 from nn_core.function import Function
-from nn_core.graph_rewriting import functions_of
+from nn_core.graph_rewriting import functions_of, parameters_behind
 from nn_core.logger import logger
 from nn_ext_nnp.application import OTHER_LAYOUT
 from nn_ext_nnp.archive import Member, write_archive
@@ -34,7 +34,7 @@ def save(
     include_params: bool = False,
     variable_batch_size: bool = True,
     extension: str = ".nnp",
-    parameters: Mapping[str, nn.Variable] | None = None,
+    parameters: ParameterSource | None = None,
     parameter_format: str = ".h5",
     include_solver_state: bool = False,
     solver_state_format: str = ".h5",
@@ -43,12 +43,25 @@ def save(
     for name, given in (("parameter_format", parameter_format), ("solver_state_format", solver_state_format)):
         if given not in (".h5", ".protobuf"):
             raise ArgumentError(f"save: {name} must be '.h5' or '.protobuf', got {given!r}")
-    kept = nn.get_parameters(grad_only=False) if parameters is None else dict(parameters)
+    kept = _kept(contents, parameters)
     _extension_of(filename, extension)
     proto = create_proto(contents, False, variable_batch_size, parameters=kept)
     optimizers = contents.get("optimizers", ()) if include_solver_state else ()
     states = state_members(optimizers, kept, solver_state_format)
     save_proto(filename, proto, kept, include_params, extension, parameter_format, states)
+
+
+def _kept(contents: Mapping[str, Any], parameters: ParameterSource | None) -> dict[str, nn.Variable]:
+    """The parameters to write: those that were given, or those of the current scope and of modules in the networks."""
+    if parameters is not None:
+        return parameters_of("save", parameters, argument="parameters")
+    outputs = [output for network in contents.get("networks", ()) for output in _variables_of(network)]
+    return parameters_behind(outputs)
+
+
+def _variables_of(network: Any) -> list[nn.Variable]:
+    outputs = network.get("outputs", {}) if isinstance(network, Mapping) else {}
+    return [output for output in outputs.values() if isinstance(output, nn.Variable)] if isinstance(outputs, Mapping) else []
 
 
 def save_proto(
@@ -110,7 +123,7 @@ def create_proto(
     include_params: bool = False,
     variable_batch_size: bool = True,
     save_solver_in_proto: bool = False,
-    parameters: Mapping[str, nn.Variable] | None = None,
+    parameters: ParameterSource | None = None,
 ) -> Any:
     """The NNablaProtoBuf for `contents`.
 
@@ -118,7 +131,7 @@ def create_proto(
         ArgumentError: when something that `contents` must say is missing or unknown.
     """
     _require_known(contents)
-    kept = nn.get_parameters(grad_only=False) if parameters is None else parameters
+    kept = _kept(contents, parameters)
     proto = message("NNablaProtoBuf")
     if "global_config" in contents:
         context = contents["global_config"].get("default_context") or nn.get_current_context()

@@ -496,3 +496,21 @@ def test_the_doors_name_the_package_that_is_missing(monkeypatch):
     monkeypatch.setattr("nn_core.files.network_package.PACKAGE", "nn_ext_nnp_missing")
     with pytest.raises(BackendNotFoundError, match=r"(?s)nn-ext-nnp, got no module .*hint: pip install nn-ext-nnp"):
         load("a.nnp")
+
+
+def test_the_parameters_of_a_module_in_a_network_are_written(tmp_path):
+    module = nn.Sequential(nn.layers.Affine(3), nn.layers.BatchNorm()).eval()
+    x = nn.Variable((4, 5), name="x")
+    y = module(x)
+    for parameter in module.get_parameters().values():
+        parameter.d = np.random.RandomState(0).rand(*parameter.shape)
+    save(str(tmp_path / "net.nnp"), contents(x, y))
+    save(str(tmp_path / "part.nnp"), contents(x, y), parameters=module)
+    x.d = np.random.RandomState(1).randn(*x.shape)
+    y.forward()
+    for name in ("net.nnp", "part.nnp"):
+        network = next(iter(load(tmp_path / name, batch_size=4).networks.values()))
+        next(iter(network.inputs.values())).d = x.d
+        result = next(iter(network.outputs.values()))
+        result.forward()
+        np.testing.assert_allclose(result.d, y.d, atol=1e-5)

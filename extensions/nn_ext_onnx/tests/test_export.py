@@ -177,3 +177,20 @@ def test_the_door_finds_the_format(tmp_path):
     _, y = small_net()
     find_extension("file_formats", ".onnx", "write_network")(tmp_path / "net.onnx", y)
     assert onnx.load(tmp_path / "net.onnx").graph.name == "network"
+
+
+def test_parameters_of_a_module_are_no_inputs_and_keep_their_names(tmp_path):
+    net = nn.Sequential(nn.layers.Affine(3), nn.layers.BatchNorm(), F.relu).eval()
+    x = nn.Variable((4, 5), name="x")
+    y = net(x)
+    x.d = np.random.default_rng(0).normal(size=x.shape).astype(np.float32)
+    export(tmp_path / "net.onnx", y, dynamic_batch=True, verify=True)
+    graph = onnx.load(tmp_path / "net.onnx").graph
+    assert [port.name for port in graph.input] == ["x"]
+    assert {"@affine_0/affine/W", "@affine_0/affine/b"} <= {tensor.name for tensor in graph.initializer}
+    names = {f"net/{name}": parameter for name, parameter in net.get_parameters().items()}
+    model = export_model(y, parameters=names)
+    assert "net/@affine_0/affine/W" in {tensor.name for tensor in model.graph.initializer}
+    with nn.parameter_scope("scope"):
+        z = PF.affine(x, 3)
+    assert "scope/affine/W" in {t.name for t in export_model(z, parameters="scope").graph.initializer}

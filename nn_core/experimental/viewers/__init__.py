@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.errors import ArgumentError
 from nn_core.experimental.viewers.dot import drawn_parts
 from nn_core.experimental.viewers.dot import graph_dot as graph_dot
@@ -52,7 +53,7 @@ class SimpleGraph:
     def create_graphviz_digraph(
         self,
         vleaf: Variable,
-        params: Mapping[str, Variable] | None = None,
+        params: ParameterSource | None = None,
         format: str | None = None,  # noqa: A002
     ) -> Any:
         """The drawing as a ``graphviz.Digraph``.
@@ -122,7 +123,7 @@ class SimpleGraph:
         fpath: str | Path | None = None,
         cleanup: bool = True,
         format: str | None = None,  # noqa: A002
-        params: Mapping[str, Variable] | None = None,
+        params: ParameterSource | None = None,
     ) -> str:
         """Write the drawing and show it; as a page in the browser when there is no Graphviz.
 

@@ -1,10 +1,10 @@
 """Graphs as a page that a browser shows; nothing needs to be installed."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 from html import escape
 from typing import Final
 
+from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.experimental.viewers.parts import Call, Parts, Value, arguments_text
 from nn_core.variable import Variable
 
@@ -29,7 +29,7 @@ path {{ fill: none; stroke: #888; }}
 """
 
 
-def graph_page(variable: Variable, title: str = "Graph", params: Mapping[str, Variable] | None = None) -> str:
+def graph_page(variable: Variable, title: str = "Graph", params: ParameterSource | None = None) -> str:
     """The graph that ends in `variable` as an HTML page with a drawing; parameters are part of their functions.
 
     Args:

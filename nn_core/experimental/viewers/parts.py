@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
-from nn_core.parametric_functions.scope import get_parameters
+from nn_core.graph_rewriting import parameters_behind
 from nn_core.variable import Variable
 
 
@@ -59,19 +60,20 @@ class Parts:
     calls: list[Call] = field(default_factory=list)
 
     @staticmethod
-    def of(leaf: Variable, params: Mapping[str, Variable] | None = None) -> "Parts":
+    def of(leaf: Variable, params: ParameterSource | None = None) -> "Parts":
         """The graph that ends in `leaf`.
 
         Args:
             leaf: The variable.
-            params: Parameters by name; None: those of the present scope.
+            params: Parameters by name, a module, or the name of a scope; None: those of the current scope and of modules.
 
         Raises:
             ArgumentError: when `leaf` is no Variable.
         """
         if not isinstance(leaf, Variable):
             raise ArgumentError(f"viewers: the end of a graph must be a Variable, got {described(leaf)}")
-        return _Collector(get_parameters(grad_only=False) if params is None else params).collect(leaf)
+        names = parameters_behind([leaf]) if params is None else parameters_of("viewers", params)
+        return _Collector(names).collect(leaf)
 
 
 class _Collector:

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.solvers.base import Solver
 from nn_core.training.reporting import report
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import every
 from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
-from nn_core.variable import Variable
 
 _STATISTICS: Final[Mapping[str, Callable[[np.ndarray[Any, Any]], Any]]] = {
     "mean": np.mean,
@@ -147,7 +147,7 @@ class Statistics:
 
     def __init__(
         self,
-        parameters: Mapping[str, Variable] | None = None,
+        parameters: ParameterSource | None = None,
         statistics: Sequence[str] = ("mean", "std", "min", "max"),
         with_grad: bool = True,
         percentiles: Sequence[float] = (),
@@ -158,7 +158,7 @@ class Statistics:
         beyond = [share for share in percentiles if not 0 <= share <= 100]
         if beyond:
             raise ArgumentError(f"Statistics: percentiles must be from 0 to 100, got {', '.join(map(str, beyond))}")
-        self._parameters = parameters
+        self._parameters = None if parameters is None else parameters_of("Statistics", parameters, argument="parameters")
         self._functions = {name: _STATISTICS[name] for name in statistics}
         for share in percentiles:
             self._functions[f"p{share:g}"] = partial(np.percentile, q=share)

@@ -7,8 +7,8 @@ from typing import IO, Any, Final
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.parameter_sources import scopes_of_parameters
 from nn_core.function import Function
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.variable import Variable
 
 #: The statistics of values in a summary.
@@ -35,9 +35,7 @@ class PrettyPrinter:
     def __init__(self, summary: bool = False, hidden: bool = False) -> None:
         self.functions: list[str] = []
         self._summary = summary
-        self._scopes = {
-            parameter.storage: name.rpartition("/")[0] for name, parameter in get_parameters(grad_only=False).items()
-        }
+        self._scopes = scopes_of_parameters()
 
     def __call__(self, f: Function) -> None:
         scopes = [scope for scope in map(self.get_scope_name, f.inputs) if scope]

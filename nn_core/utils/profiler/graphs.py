@@ -10,9 +10,9 @@ import nn_core
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.graph.parameter_sources import scopes_of_parameters
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -108,7 +108,7 @@ class GraphProfiler:
         self._space = space_of(get_backend(ext_name), self.device_id)
         self._functions: list[Function] = []
         graph.visit(self._functions.append)
-        self._scopes = {v.storage: name.rpartition("/")[0] for name, v in get_parameters(grad_only=False).items()}
+        self._scopes = scopes_of_parameters({v.storage for function in self._functions for v in function.inputs})
 
     def run(self) -> None:
         """Measure everything."""

@@ -14,9 +14,9 @@ from typing import Any, Final
 from nn_core.engine.arrays.synced import HOST, ready
 from nn_core.engine.graph.backward_data import BackwardPlan
 from nn_core.engine.graph.node import Node
+from nn_core.engine.graph.parameter_sources import scopes_of_parameters
 from nn_core.engine.graph.plan import WATCH, Entry, Plan
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.typing import Step, extra, is_slow
 from nn_core.utils.profiler.memory import Moment, moments, peak
 from nn_core.utils.profiler.table import aligned, bytes_text
@@ -354,7 +354,8 @@ def _name(entries: Sequence[Entry]) -> str:
 
 def _scopes(entries: Sequence[Entry]) -> list[str]:
     """For each entry the scope of its parameters; functions without parameters count to the one before them."""
-    known = {variable.storage: name.rpartition("/")[0] for name, variable in get_parameters(grad_only=False).items()}
+    nodes = [entry.node for entry in entries if entry.node is not None]
+    known = scopes_of_parameters({value.storage for node in nodes for value in node.inputs if value is not None})
     scopes, current = [], ""
     for entry in entries:
         current = _scope_of(entry.node, known) or current

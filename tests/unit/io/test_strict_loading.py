@@ -127,7 +127,7 @@ def test_a_module_gets_no_parameters_under_wrong_names(tmp_path):
     names = list(net.get_parameters())
     given = {name.replace("affine", "fc"): w for name, w in net.get_parameters().items()}
     path = saved(tmp_path, given)
-    with pytest.raises(ArgumentError, match=r"must have a submodule for '@body/fc/W' with this parameter, got none"):
+    with pytest.raises(ArgumentError, match=r"must be a parameter '@body/fc/W' to load, got none"):
         net.load_parameters(path)
     for report in (net.load_parameters(path, strict=False), net.load_parameters(path, raise_if_missing=False)):
         assert list(report.unexpected) == list(given) and list(report.missing) == names and not report.loaded

@@ -98,7 +98,7 @@ def test_retained_states_keep_the_shape(pair):
 
 
 def test_parameters_are_variables():
-    with pytest.raises(ArgumentError, match="set_parameters: a must be a Variable, got NdArray"):
+    with pytest.raises(ArgumentError, match=r"set_parameters: param_dict must be Variables by name, got NdArray .* under 'a'"):
         S.Sgd().set_parameters({"a": nn.NdArray((2,))})
 
 

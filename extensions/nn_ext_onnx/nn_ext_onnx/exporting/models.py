@@ -9,8 +9,8 @@ import onnx
 from onnx import helper
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.graph_rewriting import network_ports
+from nn_core.ext import ArgumentError, ParameterSource, atomic_writer, parameters_of
+from nn_core.graph_rewriting import network_ports, parameters_behind
 from nn_ext_onnx.exporting.dynamic import Axes, Network, batch_axes, checked_axes, with_dynamic_axes
 from nn_ext_onnx.exporting.graphs import Draft, draft
 
@@ -34,13 +34,14 @@ def export_model(
     dynamic_batch: bool | str = False,
     dynamic_axes: DynamicAxes | None = None,
     name: str = "network",
+    parameters: ParameterSource | None = None,
 ) -> onnx.ModelProto:
     """The graph of `outputs` as a model of ONNX.
 
     Args:
         outputs: a Variable, a sequence of them, or a mapping from names; or a network that `nn_core.utils` has loaded.
         inputs: the leaves that the model gets, by name or in order. By default these are all leaves that are neither
-            parameters of the current scope nor trained; all others are written as constants.
+            parameters nor trained; all others are written as constants.
         opset: version of the operator set, 13 to 21.
         dynamic_batch: whether the first axis of the inputs may have any length, or the name of that axis. The outputs must
             have it as their first axis only.
@@ -48,6 +49,8 @@ def export_model(
             ``{"x": {0: "batch", 2: "height", 3: "width"}}``, or a list of numbers. Axes of one name have one length. Axes of
             outputs that follow them need not be given; they may get names here.
         name: of the graph.
+        parameters: names of constants: Variables by name, a module, or the name of a scope. Default: the parameters of the
+            current scope and of all modules in the graph.
 
     Returns:
         The model, checked by ``onnx.checker``. Computations are those of inference where a function has both.
@@ -64,7 +67,7 @@ def export_model(
         >>> [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim]
         ['N', 3, 'y_2']
     """
-    return _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name)[0]
+    return _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)[0]
 
 
 def _exported(
@@ -74,25 +77,27 @@ def _exported(
     dynamic_batch: bool | str,
     dynamic_axes: DynamicAxes | None,
     name: str,
+    parameters: ParameterSource | None,
 ) -> tuple[onnx.ModelProto, list[Network]]:
     """Return the model, and the graphs that it has to agree with: the one that was given, and copies with other lengths."""
     if opset not in IR_VERSIONS:
         raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
-    parameters = nn.get_parameters(grad_only=False)
-    wanted, leaves = network_ports(outputs, inputs, parameters=parameters.values())
+    given = None if parameters is None else parameters_of("export", parameters, argument="parameters")
+    wanted, leaves = network_ports(outputs, inputs, parameters=() if given is None else given.values())
+    names = parameters_behind(wanted.values()) if given is None else given
     axes: Axes = {}
     copies: list[Network] = []
     if dynamic_batch and dynamic_axes:
         raise ArgumentError("export: dynamic_batch and dynamic_axes must not be given both, got both")
     if dynamic_batch:
         axes = batch_axes(leaves, dynamic_batch if isinstance(dynamic_batch, str) else "batch")
-        made, axes, copies = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _BATCH_HINT)
+        made, axes, copies = with_dynamic_axes(wanted, leaves, names, opset, axes, _BATCH_HINT)
         _require_first_axes(wanted, axes)
     elif dynamic_axes:
         axes = checked_axes(dynamic_axes, leaves, wanted)
-        made, axes, copies = with_dynamic_axes(wanted, leaves, parameters, opset, axes, _AXES_HINT)
+        made, axes, copies = with_dynamic_axes(wanted, leaves, names, opset, axes, _AXES_HINT)
     else:
-        made = draft(wanted, leaves, parameters, opset)
+        made = draft(wanted, leaves, names, opset)
     model = _model(made, wanted, leaves, name, axes)
     if _is_small(made):
         onnx.checker.check_model(model, full_check=True)
@@ -124,6 +129,7 @@ def export(
     name: str = "network",
     verify: bool = False,
     external_data: bool | None = None,
+    parameters: ParameterSource | None = None,
 ) -> None:
     """Write the graph of `outputs` as a file of ONNX; see `export_model`.
 
@@ -138,6 +144,7 @@ def export(
         verify: compute the model with onnxruntime and compare, before the file appears: with the data that the inputs have,
             and, where axes may have any length, with random numbers of other lengths.
         external_data: whether constants go into a second file `<path>.data`; None: if the model is too large for one.
+        parameters: see `export_model`.
 
     Raises:
         ArgumentError: see `export_model`; or `verify` found a difference.
@@ -151,7 +158,7 @@ def export(
         ...     onnx.load(f"{folder}/net.onnx").graph.node[0].op_type
         'Tanh'
     """
-    model, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name)
+    model, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
     if verify:
         from nn_ext_onnx.exporting.verification import fill_inputs, verify_model  # onnxruntime is for those who ask
 
