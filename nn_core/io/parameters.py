@@ -16,6 +16,7 @@ from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_o
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
+from nn_core.files.network_package import HINT
 from nn_core.io.checkpoints import parameters_among
 from nn_core.io.renaming import Rename, renamed
 from nn_core.logger import logger

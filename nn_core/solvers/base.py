@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
-from nn_core.engine.error_messages.refusal import checked_flag, described, door, fitted, refuses_rest, require_fit
+from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, refuses_rest, require_fit
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger

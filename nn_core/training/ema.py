@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
