@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.runtime.schemas import checked_state_without
 from nn_core.errors import ArgumentError
 from nn_core.training.triggers import TriggerLike, as_trigger, every
 
@@ -50,10 +51,12 @@ class Entry:
         own = getattr(self.extension, "get_state", None)
         return {"trigger": self.trigger.get_state(), "own": None if own is None else own()}
 
+    @checked_state_without("own")
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `get_state` gave."""
+        """Continue from what `get_state` gave; an extension that had no state in an earlier version starts anew."""
         self.trigger.set_state(state["trigger"])
-        self.call("set_state", state["own"])
+        if state["own"] is not None:
+            self.call("set_state", state["own"])
 
 
 def save_by_trigger(trainer: "Trainer", savers: Sequence[Entry]) -> None:

@@ -431,7 +431,7 @@ class Trainer:
             **({} if progress is None else {"progress": list(progress)}),
         }
 
-    @checked_state_without("until")
+    @checked_state_without("until", "extensions")
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_state` gave; extensions may have come or gone, `until` may be another number."""
         self.updater.set_state(state["updater"])

@@ -1,4 +1,4 @@
-"""Saving that fails: some faults in the tests, more by ``python -m tools.faults``; a planted fault is found."""
+"""Saving that fails: some faults in the tests, more by ``python -m tools.lanes.faults``; a planted fault is found."""
 
 import sys
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import pytest
 
 import nn_core as nn
 from nn_core.files import Entry, formats
-from tools import faults
+from tools.lanes import faults
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="needs limits on files, fork() and /proc"),
@@ -38,7 +38,7 @@ def test_a_folder_that_cannot_be_written_to(extension: str) -> None:
 
 def test_a_writer_that_overwrites_the_old_file_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
-    def overwriting(target: Path):
+    def overwriting(target: Path, n_bytes: int = 0):
         with Path(target).open("wb") as file:
             yield file
 
