@@ -15,7 +15,7 @@ format: $(VENV)/.core ## lay all sources out as `make lint` wants them
 
 types: $(VENV)/.extensions ## mypy; and mypy and pyright on programs of users
 	$(BIN)/mypy
-	$(BIN)/python tools/check_types.py
+	$(BIN)/python tools/release/check_types.py
 
 layers: $(VENV)/.core ## import layers
 	$(BIN)/lint-imports
@@ -23,15 +23,15 @@ layers: $(VENV)/.core ## import layers
 check: lint types layers ## the static checks, and whether generated files are up to date
 	$(BIN)/python -m nn_core.operators.spec --check
 	$(BIN)/python -m nn_core.operators.spec.pages --check
-	$(BIN)/python -m tools.reliability --check
-	$(BIN)/python -m tools.tasks --check
-	$(BIN)/python -m tools.nnabla_names --check
+	$(BIN)/python -m tools.lanes.reliability --check
+	$(BIN)/python -m tools.site.tasks --check
+	$(BIN)/python -m tools.nnabla.nnabla_names --check
 
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml and examples/tasks
 	$(BIN)/python -m nn_core.operators.spec
 	$(BIN)/python -m nn_core.operators.spec.pages
-	$(BIN)/python -m tools.tasks
-	$(BIN)/python -m tools.nnabla_names
+	$(BIN)/python -m tools.site.tasks
+	$(BIN)/python -m tools.nnabla.nnabla_names
 
 VERSION ?=
 changelog: $(VENV)/.core ## show what changes/ holds as release notes; VERSION=1.2.3 moves it into CHANGELOG.md
@@ -46,5 +46,5 @@ $(VENV)/.docs: $(VENV)/.extensions
 	@touch $@
 
 docs-site: $(VENV)/.docs ## run the tutorials and build the documentation as a site into build/site
-	OMP_NUM_THREADS=1 $(BIN)/python -m tools.tutorials # small networks: on a busy machine two threads take twice as long
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.site.tutorials # small networks: on a busy machine two threads take twice as long
 	$(BIN)/mkdocs build --quiet

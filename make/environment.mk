@@ -39,7 +39,7 @@ lock: $(VENV)/.core ## write constraints/ci.txt: versions and hashes of what CI 
 	mkdir -p build
 	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --report build/lock.json \
 		'.[test,lint,examples]' ./extensions/nn_ext_cpu $(EXTENSIONS) $(BUILD_PACKAGES)
-	$(BIN)/python -m tools.lock build/lock.json $(CONSTRAINTS)
+	$(BIN)/python -m tools.release.lock build/lock.json $(CONSTRAINTS)
 
 # --strict: a package that the service does not know is a failure, and so is an index that knows of no vulnerabilities.
 audit: $(VENV)/.core ## look for known vulnerabilities of what CI installs; needs an index that lists them
@@ -49,7 +49,7 @@ audit: $(VENV)/.core ## look for known vulnerabilities of what CI installs; need
 
 WHEELS_OPTIONS ?=
 wheels-check: $(VENV)/.core ## build every wheel twice in different folders and compare them; WHEELS_OPTIONS=--fast does not optimize
-	$(BIN)/python -m tools.wheels $(WHEELS_OPTIONS)
+	$(BIN)/python -m tools.release.wheels $(WHEELS_OPTIONS)
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

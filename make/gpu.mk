@@ -32,11 +32,11 @@ SANITIZER ?= compute-sanitizer --error-exitcode 1
 
 gpu-smoke: $(GPU_READY) ## on a GPU: doctor, ten functions, normalizations, recurrent networks, steps whose bits must agree
 	$(GPU_PYTHON) -m nn_core doctor --test cuda cudnn
-	$(GPU_PYTHON) -m tools.smoke -c cudnn
-	$(GPU_PYTHON) -m tools.smoke -c cuda
+	$(GPU_PYTHON) -m tools.release.smoke -c cudnn
+	$(GPU_PYTHON) -m tools.release.smoke -c cuda
 
 gpu-sanitize: $(GPU_READY) ## on a GPU: the same checks in their short form, looking for accesses outside of arrays
-	$(SANITIZER) $(GPU_PYTHON) -m tools.smoke -c cudnn --short --unpooled
+	$(SANITIZER) $(GPU_PYTHON) -m tools.release.smoke -c cudnn --short --unpooled
 
 gpu-cudnn: $(GPU_READY) ## on a GPU: conformance of what cuDNN computes, without the layouts
 	$(GPU_PYTEST) --backend=cudnn -m conformance -k '($(FAMILIES)) and not test_layouts' extensions/nn_ext_cudnn

@@ -5,7 +5,7 @@
 
 # Each lane has a short form, which the tests run too, and a long one: make pairs COUNT=100 SEED=1. The long forms record their
 # figures for docs/reliability.md by REPORT=docs/reliability.json.
-LANE = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.
+LANE = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tools.lanes.
 LANE_OPTIONS = $(if $(COUNT),--count $(COUNT)) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 programs: $(VENV)/.extensions ## run random programs in many ways
@@ -24,7 +24,7 @@ interrupts: $(VENV)/.extensions ## interrupt calls at random instructions
 
 SAMPLES ?= 100
 signals: $(VENV)/.extensions ## deliver signals while native kernels run; SAMPLES=0: all samples of the kit
-	$(BIN)/python -m tools.signals $(LANE_OPTIONS) --samples $(SAMPLES)
+	$(BIN)/python -m tools.lanes.signals $(LANE_OPTIONS) --samples $(SAMPLES)
 
 faults: $(VENV)/.core ## let saving fail by a full disk, a kill or a read-only folder
 	$(LANE)faults $(LANE_OPTIONS)
@@ -42,7 +42,7 @@ processes: $(VENV)/.extensions ## compute in processes that are forked or spawne
 	$(LANE)processes $(LANE_OPTIONS)
 
 machines: $(VENV)/.extensions ## train on older processors, which qemu emulates (apt install qemu-user)
-	$(BIN)/python -m tools.machines
+	$(BIN)/python -m tools.lanes.machines
 
 pairs: $(VENV)/.extensions ## run graphs in one way and then in another, all ordered pairs of ways
 	$(LANE)pairs $(LANE_OPTIONS)
@@ -72,4 +72,4 @@ seeded-lanes: programs pairs mixed writes perturbed specials half-precision muta
 lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md
-	$(BIN)/python -m tools.reliability
+	$(BIN)/python -m tools.lanes.reliability

@@ -25,8 +25,8 @@ sanitize: $(SANITIZE)/.built ## the tests of nn_ext_cpu with address and undefin
 
 sanitize-long: sanitize ## and all samples of the conformance kit, 10,000 hostile calls and 1,000 random programs
 	$(SANITIZED_PYTEST) --tier=full extensions/nn_ext_cpu/tests/test_conformance.py
-	$(SANITIZED) tools.fuzz api --seed $(SEED) --count 10000
-	$(SANITIZED) tools.fuzz programs --seed $(SEED) --count 1000
+	$(SANITIZED) tools.lanes.fuzz api --seed $(SEED) --count 10000
+	$(SANITIZED) tools.lanes.fuzz programs --seed $(SEED) --count 1000
 
 # The kernels of nn_ext_cuda, compiled for the host and run on its emulated device: NumPy's arrays are the memory of the device.
 # The sanitizer of undefined behaviour writes to standard error, and ends the process; so pytest must not hold it back.
@@ -74,6 +74,6 @@ WATCHED_PYTEST = $(call WATCHED,finding) pytest -p no:xdist -p no:cacheprovider 
 THREADED = $(shell grep -rlE '^import threading|^from concurrent' tests/unit tests/integration extensions/nn_ext_cpu/tests --include='*.py')
 
 sanitize-threads: $(RACES)/.built ## the tests that start threads with the thread sanitizer of Clang
-	$(call WATCHED,known) tools.known_race; test $$? = 66
+	$(call WATCHED,known) tools.lanes.known_race; test $$? = 66
 	$(WATCHED_PYTEST) -m 'not slow' $(THREADED)
 	$(WATCHED_PYTEST) -m slow -k several_threads extensions/nn_ext_cpu/tests/test_deterministic.py

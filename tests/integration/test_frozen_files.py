@@ -1,4 +1,4 @@
-"""Files that released versions wrote are read for ever: a folder for each version, which `tools.freeze` has written once."""
+"""Files that released versions wrote are read for ever: a folder for each version, written once by `tools.release.freeze`."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from nn_core.files import FORMATS
 from nn_core.training import load_checkpoint
 from nn_core.utils.load import load
 from tests.integration.markdown import ROOT
-from tools import freeze
+from tools.release import freeze
 
 FROZEN = ROOT / "tests" / "data" / "frozen"
 VERSIONS = sorted(path.name for path in FROZEN.iterdir())

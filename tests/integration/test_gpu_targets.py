@@ -89,7 +89,7 @@ def test_pieces_run_the_packages_of_this_folder(tmp_path):
     extensions = ROOT / "extensions"
     assert {path for path, _ in calls} == {f"{ROOT}:{extensions}/nn_ext_cuda:{extensions}/nn_ext_cudnn:before"}
     words = [arguments.split() for _, arguments in calls]
-    assert ["-m", "tools.smoke", "-c", "cudnn", "--short", "--unpooled"] in words
+    assert ["-m", "tools.release.smoke", "-c", "cudnn", "--short", "--unpooled"] in words
     assert ["-m", "benchmarks.gpu", "mlp_tiny", "-r", "2", "-c", "cudnn", "-o", "benchmarks/results"] in words
 
 

@@ -1,11 +1,11 @@
 """The table of NNabla's public names is that of today, and tells of each missing name what to use instead."""
 
 from nn_core.compat.substitutes import substitute
-from tools.nnabla_names import PAGE, is_there, missing, modules, page
+from tools.nnabla.nnabla_names import PAGE, is_there, missing, modules, page
 
 
 def test_the_table_is_up_to_date():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.nnabla_names"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.nnabla.nnabla_names"
 
 
 def test_each_missing_name_has_a_substitute():

@@ -1,6 +1,6 @@
 """Programs written for NNabla print under ``nn-core run`` what NNabla printed for them.
 
-The programs in tests/nnabla_programs are ours, in the style of NNabla's users. tools/record_nnabla_programs.py wrote
+The programs in tests/nnabla_programs are ours, in the style of NNabla's users. tools/nnabla/record_nnabla_programs.py wrote
 the files ``.out``. Every word must be equal, and every number within the tolerance that a line ``# tolerance:`` of the
 program states, relative to the recorded number but to 0.1 at least.
 """

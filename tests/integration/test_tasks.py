@@ -9,7 +9,7 @@ import pytest
 import nn_core as nn
 from nn_core import context, settings
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
-from tools.tasks import PAGE, lines_of, page, tasks
+from tools.site.tasks import PAGE, lines_of, page, tasks
 
 TASKS = {task.ours.stem: task for task in tasks()}
 #: The packages that programs of other frameworks need beside the framework.
@@ -73,7 +73,7 @@ def test_the_program_of_the_other_framework_runs(name, tmp_path, monkeypatch):
 
 
 def test_the_page_is_up_to_date():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.tasks"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.site.tasks"
 
 
 def test_most_of_our_programs_are_no_longer_than_the_others():

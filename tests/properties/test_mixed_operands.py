@@ -9,7 +9,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.errors import GraphError
-from tools.mixed_operands import (
+from tools.lanes.mixed_operands import (
     CASES,
     COMPOSITES,
     LAYER_CASES,

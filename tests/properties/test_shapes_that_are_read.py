@@ -13,7 +13,7 @@ import nn_core.parametric_functions as PF
 from nn_core.errors import GraphError, ShapeError
 from nn_core.training import Evaluator, fit
 from nn_core.utils.save import save
-from tools.mixed_operands import CASES, LAYER_CASES, Case, flat, variable
+from tools.lanes.mixed_operands import CASES, LAYER_CASES, Case, flat, variable
 
 _OLD, _NEW = (4, 3), (7, 3)
 

@@ -11,7 +11,7 @@ import pytest
 import nn_core.functions
 
 TOOLS = Path(__file__).parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
+sys.path.insert(0, str(TOOLS / "nnabla"))
 
 import compare_nnabla  # noqa: E402
 from nnabla_samples import SAMPLES, Draw  # noqa: E402
@@ -52,7 +52,7 @@ def compare_with(functions: str, folder: Path, *arguments: str) -> subprocess.Co
     package.mkdir()
     (package / "__init__.py").write_text("from nn_core import Variable, auto_forward\n")
     (package / "functions.py").write_text(f"from nn_core.functions import *\n{functions}\n")
-    command = [sys.executable, str(TOOLS / "compare_nnabla.py"), "--nnabla-python", sys.executable, "--cases", "3"]
+    command = [sys.executable, str(TOOLS / "nnabla" / "compare_nnabla.py"), "--nnabla-python", sys.executable, "--cases", "3"]
     paths = os.pathsep.join((str(folder), str(TOOLS.parent)))
     environment = {**os.environ, "PYTHONPATH": paths}
     return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ import pytest
 
 from nn_core.training.ema import MovingAverage
 from nn_core.training.loss_scale import LossScale
-from tools import contents, packages
+from tools.lanes import contents, packages
 
 
 @pytest.mark.parametrize("kind", contents.KINDS)

@@ -15,15 +15,15 @@ import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context
 from nn_core.operators.reference import pooling
 from nn_core.operators.spec.builtin import SPECS
-from tools.fuzz import elements
-from tools.fuzz.lane import check_programs
-from tools.fuzz.noise import FEW, PRECISIONS, agree, dtypes_of, tolerance
-from tools.fuzz.oracle import MANY, Graph, truth_of
-from tools.fuzz.program import Leaf, Program, Step
-from tools.fuzz.runner import Hang, Reference, limit, perform
-from tools.fuzz.sweep import targets, working_call
-from tools.fuzz.watch import check_calls, check_sweep
-from tools.fuzz.ways import SPECIALS, Action, Way
+from tools.lanes.fuzz import elements
+from tools.lanes.fuzz.lane import check_programs
+from tools.lanes.fuzz.noise import FEW, PRECISIONS, agree, dtypes_of, tolerance
+from tools.lanes.fuzz.oracle import MANY, Graph, truth_of
+from tools.lanes.fuzz.program import Leaf, Program, Step
+from tools.lanes.fuzz.runner import Hang, Reference, limit, perform
+from tools.lanes.fuzz.sweep import targets, working_call
+from tools.lanes.fuzz.watch import check_calls, check_sweep
+from tools.lanes.fuzz.ways import SPECIALS, Action, Way
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_arguments_of_a_function_refuse_what_they_cannot_take() -> None:
 
 
 def test_a_crash_a_hang_and_a_foreign_exception_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools.fuzz import worker
+    from tools.lanes.fuzz import worker
 
     space = {"np": np}
     assert worker.verdict("1 / 0", space).__class__ is ZeroDivisionError

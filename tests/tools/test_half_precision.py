@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nn_core.engine.graph import call, gradient_rule
-from tools import half_precision
-from tools.half_precision import COMPOSITES, FORMATS, Outcome, chosen, of_composite, of_sample, units
+from tools.lanes import half_precision
+from tools.lanes.half_precision import COMPOSITES, FORMATS, Outcome, chosen, of_composite, of_sample, units
 
 BACKENDS = ("cpu", "reference")
 

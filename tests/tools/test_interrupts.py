@@ -1,4 +1,4 @@
-"""Ctrl-C at random places: some in the tests, more by ``python -m tools.interrupts``; a planted fault is found."""
+"""Ctrl-C at random places: some in the tests, more by ``python -m tools.lanes.interrupts``; a planted fault is found."""
 
 import contextvars
 import sys
@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from nn_core.engine.runtime.context_values import AmbientScope
-from tools import interrupts
+from tools.lanes import interrupts
 
 #: A file that is opened by the very call that is interrupted is closed by the garbage collector, with a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

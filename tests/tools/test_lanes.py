@@ -15,7 +15,7 @@ import nn_core as nn
 from nn_core.engine.graph.plan import Plan
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.testing.samples.registry import samples_of
-from tools import growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
+from tools.lanes import growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
 
 
 def test_the_page_has_the_figures_of_the_report() -> None:
@@ -161,7 +161,7 @@ def test_what_signals_may_do_is_a_finding() -> None:
 ON_THE_HEAP = """
 import sys, tempfile
 from pathlib import Path
-from tools import signals
+from tools.lanes import signals
 
 C_CODE = r'''
 #include <stdlib.h>

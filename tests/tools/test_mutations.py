@@ -1,4 +1,4 @@
-"""Mutated files: some of each format in the tests, more by ``python -m tools.mutations``; a planted fault is found."""
+"""Mutated files: some of each format in the tests, more by ``python -m tools.lanes.mutations``; a planted fault is found."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tools import changed_values, mutations
+from tools.lanes import changed_values, mutations
 
 
 def reported(kind: str, count: int, seed: int) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_reader_that_lets_foreign_errors_pass_is_found_out(monkeypatch: pytest
 def test_files_outside_of_the_folder_are_noticed(tmp_path: Path) -> None:
     program = f"""
 import os, pathlib
-from tools.outside import Outside
+from tools.lanes.outside import Outside
 outside = Outside()
 folder = pathlib.Path({str(tmp_path)!r}) / "inside"
 folder.mkdir()

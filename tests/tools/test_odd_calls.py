@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 TOOLS = Path(__file__).parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
+sys.path.insert(0, str(TOOLS / "nnabla"))
 import odd_calls  # noqa: E402
 from compare_nnabla import arrays_of  # noqa: E402
 from run_nnabla_cases import SEVERAL, _backward_alone, run  # noqa: E402

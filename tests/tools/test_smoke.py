@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from nn_core.ext_utils import list_extensions
-from tools import smoke
+from tools.release import smoke
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nn_core.training import runs
-from tools import states
+from tools.lanes import states
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 

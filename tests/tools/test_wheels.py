@@ -3,7 +3,7 @@
 import zipfile
 from pathlib import Path
 
-from tools import wheels
+from tools.release import wheels
 
 
 def wheel(path: Path, members: dict[str, str], year: int = 2020) -> Path:

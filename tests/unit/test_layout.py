@@ -8,7 +8,7 @@ LIMIT = 25
 
 
 def modules_of_nnabla() -> set[str]:
-    lines = (ROOT / "tools" / "nnabla_names.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "tools" / "nnabla" / "nnabla_names.txt").read_text(encoding="utf-8").splitlines()
     return {parts[1] for parts in (line.partition(":")[0].split(".") for line in lines) if len(parts) > 1}
 
 

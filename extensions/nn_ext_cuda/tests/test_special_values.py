@@ -1,4 +1,4 @@
-"""NaN in kernels of this backend, as docs/special_values.md promises; `tools.specials` looks for more."""
+"""NaN in kernels of this backend, as docs/special_values.md promises; `tools.lanes.specials` looks for more."""
 
 import numpy as np
 import pytest

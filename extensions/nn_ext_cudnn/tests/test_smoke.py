@@ -1,4 +1,4 @@
-"""The short checks of `tools.smoke`, which a new device runs first, where there is no device."""
+"""The short checks of `tools.release.smoke`, which a new device runs first, where there is no device."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 #: The stand-ins take the place of libraries in a process of their own.
-PROGRAM = "import emulated_cudnn; from tools.smoke import main; main()"
+PROGRAM = "import emulated_cudnn; from tools.release.smoke import main; main()"
 
 
 @pytest.mark.slow

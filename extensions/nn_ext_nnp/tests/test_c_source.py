@@ -31,7 +31,7 @@ DATA = Path(__file__).with_name("data")
 RUNTIME = DATA / "nnablart"
 with lzma.open(DATA / "functions.json.xz") as recorded_file:
     RECORDED = json.load(recorded_file)
-#: Names and numbers that tools/nnabla_c_source.py took from the source of NNabla's converter for these networks.
+#: Names and numbers that tools/nnabla/nnabla_c_source.py took from the source of NNabla's converter for these networks.
 SETTINGS = json.loads((DATA / "c_source_settings.json").read_text())
 #: Its BatchNormalization has inputs that nothing sets.
 UNSET = "tensor_normalization"

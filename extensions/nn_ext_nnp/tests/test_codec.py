@@ -18,7 +18,7 @@ from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, print_text
 from nn_ext_nnp.document import read_document
 from nn_ext_nnp.schema import file_descriptor, functions, solvers
-from tools import nntxt_texts
+from tools.lanes import nntxt_texts
 
 DATA = Path(__file__).with_name("data")
 #: Of the serialized description, which was compared with NNabla's: all of its 207 messages (209 with map entries) are equal.

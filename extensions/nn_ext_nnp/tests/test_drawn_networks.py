@@ -1,4 +1,4 @@
-"""Random networks with loops: the results of NNabla 1.39's executors, recorded by tools/network_values.py."""
+"""Random networks with loops: the results of NNabla 1.39's executors, recorded by tools/lanes/network_values.py."""
 
 import base64
 import io
@@ -12,7 +12,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.utils.load import load
-from tools.run_network_cases import values_of
+from tools.nnabla.run_network_cases import values_of
 
 with lzma.open(Path(__file__).with_name("data") / "networks.json.xz") as file:
     RECORDED = json.load(file)

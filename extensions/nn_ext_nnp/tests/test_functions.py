@@ -1,6 +1,6 @@
 """Networks of one function: those that NNabla 1.39 has written are read and computed, and written byte for byte.
 
-data/functions.json.xz was recorded by tools/compare_nnp.py --folder: the text that NNabla writes, inputs, and its results.
+data/functions.json.xz was recorded by tools/nnabla/compare_nnp.py --folder: the text that NNabla writes, inputs, results.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""NNB files of five networks beside those that NNabla 1.39's converter writes of them (tools/nnabla_networks.py).
+"""NNB files of five networks beside those that NNabla 1.39's converter writes of them (tools/nnabla/nnabla_networks.py).
 
 The order of functions of branching networks, and so the buffers that variables share, may be other ones.
 """

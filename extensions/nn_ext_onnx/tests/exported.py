@@ -9,7 +9,7 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx import export_model
 from nn_ext_onnx.exporting.verification import largest_difference, run_model
-from tools.nnabla_samples import SAMPLES, Draw
+from tools.nnabla.nnabla_samples import SAMPLES, Draw
 
 
 @dataclass

@@ -5,7 +5,7 @@ import pytest
 from extensions.nn_ext_onnx.tests.exported import compare
 from nn_core.ext import ArgumentError
 from nn_ext_onnx.exporting.topics import converters
-from tools.nnabla_samples import SAMPLES
+from tools.nnabla.nnabla_samples import SAMPLES
 
 pytest.importorskip("onnxruntime", reason="the judge of exported models")
 

@@ -13,7 +13,7 @@ from nn_core.models.imagenet import ShuffleNet05
 from nn_core.models.transformer import GPT, VisionTransformer
 from nn_ext_onnx import export, export_model
 from nn_ext_onnx.exporting import verification
-from tools.nnabla_samples import SAMPLES, Draw
+from tools.nnabla.nnabla_samples import SAMPLES, Draw
 
 #: Uses of lengths that the model follows.
 FOLLOWED = {

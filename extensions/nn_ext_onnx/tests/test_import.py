@@ -19,7 +19,7 @@ from nn_ext_onnx.backend import prepare, run_model, supports_device
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.values import UnsupportedError
 from nn_ext_onnx.table import ONE_WAY as ONE_WAY_FUNCTIONS
-from tools.nnabla_samples import SAMPLES
+from tools.nnabla.nnabla_samples import SAMPLES
 
 #: Functions that are written with operators that cannot be read yet, and those that cannot be written.
 ONE_WAY = {function_spec(name).api for name in ONE_WAY_FUNCTIONS} | REFUSED | SOMETIMES

@@ -1,7 +1,7 @@
-"""The models that tools.mutations changes: as they are they are computed right, and a wrong result is found."""
+"""The models that tools.lanes.mutations changes: as they are they are computed right, and a wrong result is found."""
 
 import nn_core.functions as F
-from tools import damaged_models
+from tools.lanes import damaged_models
 
 
 def test_the_models_themselves_are_computed_right():

@@ -1,4 +1,4 @@
-"""Models that PyTorch 2.13 has exported (tools/export_torch_models.py), and PyTorch's own results."""
+"""Models that PyTorch 2.13 has exported (tools/release/export_torch_models.py), and PyTorch's own results."""
 
 from collections import Counter
 from pathlib import Path

@@ -26,7 +26,7 @@ from nn_core.data.source import (
     TransformedDataSource,
 )
 from nn_core.errors import ArgumentError
-from tools.interrupts import Interrupts
+from tools.lanes.interrupts import Interrupts
 
 
 class Squares(DataSource):

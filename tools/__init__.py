@@ -1,0 +1,1 @@
+"""Programs for the maintainers; see the README of this folder."""

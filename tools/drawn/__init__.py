@@ -1,1 +1,0 @@
-"""Random network texts as the Neural Network Console writes them; see tools/compare_networks.py."""

@@ -1,0 +1,1 @@
+"""Searches for faults; each records its figures for docs/reliability.md."""

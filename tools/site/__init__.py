@@ -1,0 +1,1 @@
+"""Pages of the site that are made from examples, tutorials and docstrings."""
