@@ -27,7 +27,7 @@ from nn_core.random import Rng
 #: Called with the number of an epoch.
 Callback: TypeAlias = Callable[[int], object]
 
-_POOLS: Final[Mapping[str, Callable[[DataSource, Collation, int], Pool]]] = {
+_POOLS: Final[Mapping[str, Callable[[DataSource, Collation, int, float | None], Pool]]] = {
     "thread": ThreadPool,
     "process": ProcessPool,
 }
@@ -60,6 +60,8 @@ class DataIterator:
             a batch, whose samples do not fit together or whose transformation fails, is raised in any case.
         padding: Fills values with fewer elements on an axis up to the largest shape of the batch: a number, or numbers by the
             names of variables. None: the values of a variable must have one shape.
+        timeout: Seconds that workers may take for a sample, or for making a batch of samples. What takes longer is given up,
+            as something that cannot be read; another worker takes the place. None: any time.
 
     Attributes:
         skipped: Number of samples that were passed over by `skip_errors`.
@@ -89,12 +91,17 @@ class DataIterator:
         transform: BatchTransform | None = None,
         skip_errors: bool = False,
         padding: Padding | None = None,
+        timeout: float | None = None,
     ) -> None:
         batch_size = checked_count("DataIterator: batch_size", batch_size)
         if workers < 0 or worker_type not in _POOLS:
             raise ArgumentError(
                 f"DataIterator: workers must be at least 0 and worker_type one of {', '.join(_POOLS)}, "
                 f"got {workers} and {worker_type!r}"
+            )
+        if timeout is not None and not (workers and timeout > 0):
+            raise ArgumentError(
+                f"DataIterator: timeout must be positive, together with workers, got {timeout} and {workers} workers"
             )
         self._source = data_source
         self._batch_size = batch_size
@@ -107,6 +114,7 @@ class DataIterator:
             "transform": transform,
             "skip_errors": skip_errors,
             "padding": padding,
+            "timeout": timeout,
         }
         self._skip_errors = skip_errors
         self.skipped = 0
@@ -116,7 +124,7 @@ class DataIterator:
         self._reader: Reader | ParallelReader
         collation = Collation(transform, padding)
         if workers:
-            make_pool = partial(_POOLS[worker_type], data_source, collation, workers)
+            make_pool = partial(_POOLS[worker_type], data_source, collation, workers, timeout)
             # One batch in the hands of each worker, and another one that waits for it.
             self._reader = ParallelReader(data_source, batch_size, stop_exhausted, make_pool, 2 * workers)
         else:

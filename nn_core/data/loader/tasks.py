@@ -4,7 +4,7 @@ import copy
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ Padding: TypeAlias = float | Mapping[str, float]
 #: Makes arrays of the given shapes and dtypes.
 Allocate: TypeAlias = Callable[[Sequence[tuple[Shape, np.dtype[Any]]]], list[np.ndarray[Any, Any]]]
 
+#: In place of the number of a sample: the source does not tell it, or the worker makes a batch of samples.
+UNKNOWN, BATCH = -1, -2
 #: Set apart from the keys of `TransformedDataSource`, whose first word is drawn at random.
 _BATCH_KEY: Final = 0x6E6E5F62617463
 
@@ -95,20 +97,32 @@ class BatchError(Exception):
         self.place = (epoch, position)
 
 
+class Watch(Protocol):
+    """Is told what a worker is doing; see `nn_core.data.loader.sample_watch`."""
+
+    def begin(self, epoch: int, position: int, sample: int) -> None:
+        """Take note of a sample, or of the batch that is made of samples."""
+
+    def end(self) -> None:
+        """Take note that nothing is being done."""
+
+
 class TaskReader:
     """Reads tasks from a source of its own, in any order.
 
     Args:
         source: The source; nobody else reads from it.
         collation: How samples become a batch.
+        watch: Is told what is being read; None: nobody is.
     """
 
     #: Marks that are kept; tasks come in order, and a batch may end one epoch and begin another.
     N_MARKS: Final = 8
 
-    def __init__(self, source: DataSource, collation: Collation) -> None:
+    def __init__(self, source: DataSource, collation: Collation, watch: Watch | None = None) -> None:
         self._source = source
         self._collation = collation
+        self._watch = watch
         self._course = Course(source)
         self._marks: dict[int, Mark] = {}
         self._key: int | None = None
@@ -125,8 +139,15 @@ class TaskReader:
             ShapeError: when the samples do not fit together.
             BatchError: when the transformation of the batch fails.
         """
-        samples = [sample for part in task.parts for sample in self._samples(part)]
-        return make_batch(self._source, samples, self._collation, task.epoch, task.position, allocate)
+        watch = self._watch
+        try:
+            samples = [sample for part in task.parts for sample in self._samples(part)]
+            if watch is not None:
+                watch.begin(task.epoch, task.position, BATCH)
+            return make_batch(self._source, samples, self._collation, task.epoch, task.position, allocate)
+        finally:
+            if watch is not None:
+                watch.end()
 
     def _samples(self, part: BatchRange) -> Iterator[Sample]:
         if part.mark is not None:
@@ -139,9 +160,13 @@ class TaskReader:
             self._course.forget_place()
             self._course.go_to(mark)
             self._key = part.key
+        source, watch = self._source, self._watch
         for position in part.positions():
-            self._source.go_to(position)
-            yield read_sample(self._source, mark.epoch)
+            source.go_to(position)
+            if watch is not None:
+                order = source.order
+                watch.begin(mark.epoch, position, UNKNOWN if order is None else int(order[position]))
+            yield read_sample(source, mark.epoch)
 
 
 def read_sample(source: DataSource, epoch: int) -> Sample:

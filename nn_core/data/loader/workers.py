@@ -12,7 +12,6 @@ import signal
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from multiprocessing import connection
@@ -22,6 +21,7 @@ from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeAlias
 
 from nn_core.data.loader import shared_memory
+from nn_core.data.loader.sample_watch import N_CELLS, Moment, SampleWatch, deadly, hanging
 from nn_core.data.loader.shared_memory import SharedArrays
 from nn_core.data.loader.tasks import (
     Batch,
@@ -39,6 +39,10 @@ from nn_core.errors import ArgumentError
 
 #: How many processes may die over one task before it is given up.
 ATTEMPTS: Final = 3
+_ADVICE: Final = (
+    "the system kills processes that need too much memory; and a program that starts processes needs "
+    'the line `if __name__ == "__main__":` before what it does'
+)
 
 #: A batch, or the exception that there is in place of it.
 Result: TypeAlias = Batch | BaseException
@@ -70,16 +74,15 @@ class ThreadPool:
         source: The source; each thread reads from a copy of it that shares the samples.
         collation: How samples become a batch.
         n_workers: Number of threads.
+        timeout_s: Seconds that a sample may take; None: any time. Another thread takes the place of one that takes longer.
     """
 
-    def __init__(self, source: DataSource, collation: Collation, n_workers: int) -> None:
+    def __init__(self, source: DataSource, collation: Collation, n_workers: int, timeout_s: float | None = None) -> None:
         self._requests: SimpleQueue[tuple[Task, Future[Batch]] | None] = SimpleQueue()
         self._futures: dict[int, Future[Batch]] = {}
-        self._threads = [
-            # Daemons, because a source that never returns must not keep the process from ending.
-            threading.Thread(target=_serve_thread, args=(read, self._requests), name="nn_core.data", daemon=True)
-            for read in [TaskReader(own_copy(source), collation).read for _ in range(n_workers)]
-        ]
+        self._source, self._collation = source, collation
+        self._timeout_s = timeout_s
+        self._threads = [_Thread(own_copy(source), collation, self._requests, timeout_s) for _ in range(n_workers)]
         for thread in self._threads:
             thread.start()
         self._stop = weakref.finalize(self, _stop_threads, self._requests, n_workers)
@@ -90,8 +93,21 @@ class ThreadPool:
         self._requests.put((task, future))
 
     def wait(self, number: int) -> Result:
-        error = self._futures[number].exception()
+        future = self._futures[number]
+        timeout_s = self._timeout_s
+        while timeout_s is not None and not _is_done(future, _tick(timeout_s)):
+            self._replace_hanging(timeout_s)
+        error = future.exception()
         return self._futures.pop(number).result() if error is None else error
+
+    def _replace_hanging(self, timeout_s: float) -> None:
+        """Give up tasks whose samples take too long, and start other threads; the old ones end when they come back."""
+        for position, thread in enumerate(self._threads):
+            moment = None if thread.watch is None else thread.watch.overdue(timeout_s)
+            future = thread.future
+            if moment is not None and future is not None and thread.give_up(hanging(moment, timeout_s), future):
+                fresh = self._threads[position] = _Thread(own_copy(self._source), self._collation, self._requests, timeout_s)
+                fresh.start()
 
     def forget(self) -> None:
         for future in self._futures.values():
@@ -102,7 +118,7 @@ class ThreadPool:
         self.forget()
         self._stop()
         for thread in self._threads:
-            thread.join()
+            thread.join(self._timeout_s)  # one that hangs now ends when it comes back
 
 
 def _stop_threads(requests: "SimpleQueue[tuple[Task, Future[Batch]] | None]", n_workers: int) -> None:
@@ -110,15 +126,74 @@ def _stop_threads(requests: "SimpleQueue[tuple[Task, Future[Batch]] | None]", n_
         requests.put(None)
 
 
-def _serve_thread(read: Callable[[Task], Batch], requests: "SimpleQueue[tuple[Task, Future[Batch]] | None]") -> None:
-    while (request := requests.get()) is not None:
-        task, future = request
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(read(task))
-            except BaseException as error:  # whatever it is, it belongs to the thread that waits for the batch
-                future.set_exception(error)
-        del request, task, future  # an idle thread keeps no batch alive
+class _Thread(threading.Thread):
+    """A thread of the pool.
+
+    Attributes:
+        watch: What it is doing, where somebody asks.
+        future: The future of the batch that it is reading.
+    """
+
+    def __init__(
+        self,
+        source: DataSource,
+        collation: Collation,
+        requests: "SimpleQueue[tuple[Task, Future[Batch]] | None]",
+        timeout_s: float | None,
+    ) -> None:
+        # A daemon, because a source that never returns must not keep the process from ending.
+        super().__init__(name="nn_core.data", daemon=True)
+        self.watch = None if timeout_s is None else SampleWatch()
+        self.future: Future[Batch] | None = None
+        self._read = TaskReader(source, collation, self.watch).read
+        self._requests = requests
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Read tasks until there is None in place of one, or this thread was given up."""
+        while (request := self._requests.get()) is not None:
+            task, self.future = request
+            future = self.future
+            if future.set_running_or_notify_cancel():
+                result: Batch | None = None
+                error: BaseException | None = None
+                try:
+                    result = self._read(task)
+                except BaseException as failure:  # whatever it is, it belongs to the thread that waits for the batch
+                    error = failure
+                with self._lock:
+                    if future.done():
+                        return
+                    _complete(future, result, error)
+            self.future = None
+            del request, task, future  # an idle thread keeps no batch alive
+
+    def give_up(self, error: BaseException, future: "Future[Batch]") -> bool:
+        """Let a batch that takes too long have an error; False when it has come by now."""
+        with self._lock:
+            if future.done() or self.future is not future:
+                return False
+            future.set_exception(error)
+            return True
+
+
+def _complete(future: "Future[Batch]", result: Batch | None, error: BaseException | None) -> None:
+    if error is not None:
+        future.set_exception(error)
+    else:
+        assert result is not None
+        future.set_result(result)
+
+
+def _is_done(future: "Future[Batch]", timeout_s: float) -> bool:
+    with suppress(TimeoutError):
+        future.exception(timeout_s)
+    return future.done()
+
+
+def _tick(timeout_s: float) -> float:
+    """How often somebody who waits looks at what hangs."""
+    return min(max(timeout_s / 8, 0.01), 1.0)
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -131,12 +206,13 @@ class ProcessPool:
         source: The source; each process gets a pickled copy.
         collation: How samples become a batch.
         n_workers: Number of processes.
+        timeout_s: Seconds that a sample may take; None: any time. Another process takes the place of one that takes longer.
 
     Raises:
         ArgumentError: when the source or the transformation cannot be pickled.
     """
 
-    def __init__(self, source: DataSource, collation: Collation, n_workers: int) -> None:
+    def __init__(self, source: DataSource, collation: Collation, n_workers: int, timeout_s: float | None = None) -> None:
         try:
             self._payload = pickle.dumps((source, collation))
         except Exception as error:
@@ -146,7 +222,9 @@ class ProcessPool:
             ) from error
         self._context = _context()
         self._results: dict[int, Result] = {}
-        self._attempts: dict[int, int] = {}
+        #: what the workers were doing that have died over a task
+        self._deaths: dict[int, list[Moment | None]] = {}
+        self._timeout_s = timeout_s
         self._workers: list[_Worker] = []
         # Before the first process: an interrupt while they are made must leave none of them running.
         self._stop = weakref.finalize(self, _stop_processes, self._workers, os.getpid())
@@ -154,7 +232,7 @@ class ProcessPool:
             self._workers.append(_Worker(self._context, self._payload))
 
     def submit(self, number: int, task: Task) -> None:
-        self._attempts[number] = 0
+        self._deaths[number] = []
         worker = min(self._workers, key=lambda worker: len(worker.tasks))
         worker.tasks[number] = task
         with suppress(OSError):  # it has died; `_replace` sends the task to the next one
@@ -163,16 +241,19 @@ class ProcessPool:
     def wait(self, number: int) -> Result:
         while number not in self._results:
             waiting: list[Any] = [worker.connection for worker in self._workers]
-            ready = set(connection.wait(waiting + [worker.process.sentinel for worker in self._workers]))
+            waiting += [worker.process.sentinel for worker in self._workers]
+            ready = set(connection.wait(waiting, None if self._timeout_s is None else _tick(self._timeout_s)))
             for position, worker in enumerate(self._workers):
                 if worker.connection in ready or worker.process.sentinel in ready:
                     self._receive_from(position, worker)
-        del self._attempts[number]
+            if self._timeout_s is not None:
+                self._replace_hanging(self._timeout_s)
+        del self._deaths[number]
         return self._results.pop(number)
 
     def forget(self) -> None:
         self._results.clear()
-        self._attempts.clear()
+        self._deaths.clear()
         for worker in self._workers:
             worker.given_up.update(worker.tasks)
 
@@ -183,7 +264,7 @@ class ProcessPool:
         try:
             while worker.connection.poll():
                 number, result = worker.receive()
-                if number in self._attempts:
+                if number in self._deaths:
                     self._results[number] = result
         except (EOFError, OSError, RuntimeError, pickle.UnpicklingError):
             self._replace(position, worker)
@@ -191,12 +272,22 @@ class ProcessPool:
         if not worker.process.is_alive():  # and a process that it has started keeps the connection open
             self._replace(position, worker)
 
+    def _replace_hanging(self, timeout_s: float) -> None:
+        """Give up tasks whose samples take too long, with the processes that read them."""
+        for position, worker in enumerate(self._workers):
+            moment = worker.watch.overdue(timeout_s)
+            if moment is not None:
+                number = next(iter(worker.tasks), None)
+                if number in self._deaths:
+                    self._results[number] = hanging(moment, timeout_s)
+                self._replace(position, worker)
+
     def _replace(self, position: int, dead: "_Worker") -> None:
         """Start another process in place of a dead one, with its tasks; the first one may be what killed it."""
         dead.stop()
-        tasks = [(number, task) for number, task in dead.tasks.items() if number in self._attempts]
+        tasks = [(number, task) for number, task in dead.tasks.items() if number in self._deaths]
         if tasks:
-            self._blame(tasks[0][0], dead.process.exitcode)
+            self._blame(tasks[0][0], dead)
             tasks = [(number, task) for number, task in tasks if number not in self._results]
         fresh = self._workers[position] = _Worker(self._context, self._payload)
         for number, task in tasks:
@@ -204,15 +295,10 @@ class ProcessPool:
             with suppress(OSError):
                 fresh.send(number, task)
 
-    def _blame(self, number: int, exit_code: int | None) -> None:
-        self._attempts[number] += 1
-        if self._attempts[number] >= ATTEMPTS:
-            self._results[number] = RuntimeError(
-                f"DataIterator: a worker process must live until it has read a batch, got {ATTEMPTS} that died "
-                f"(exit code {exit_code})\n"
-                "  hint: the system kills processes that need too much memory; and a program that starts processes needs "
-                'the line `if __name__ == "__main__":` before what it does'
-            )
+    def _blame(self, number: int, dead: "_Worker") -> None:
+        self._deaths[number].append(dead.watch.moment())
+        if number not in self._results and len(self._deaths[number]) >= ATTEMPTS:
+            self._results[number] = deadly(self._deaths[number], dead.process.exitcode, _ADVICE)
 
 
 class _Worker:
@@ -223,8 +309,10 @@ class _Worker:
         self.given_up: set[int] = set()
         self._sent: list[int] = []
         self.connection, other = context.Pipe()
+        cells = context.RawArray("d", N_CELLS)
+        self.watch = SampleWatch(cells)
         self.process: BaseProcess = context.Process(
-            target=_serve_process, args=(other, payload, os.getpid()), name="nn_core.data", daemon=True
+            target=_serve_process, args=(other, payload, os.getpid(), cells), name="nn_core.data", daemon=True
         )
         try:
             self.process.start()
@@ -310,11 +398,11 @@ def _pickled(error: BaseException) -> bytes:
     return pickled
 
 
-def _serve_process(connection: Connection, payload: bytes, parent: int) -> None:
+def _serve_process(connection: Connection, payload: bytes, parent: int, cells: Any) -> None:
     """Read tasks until the other end is closed, by the parent or by its death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides what it means
     source, collation = pickle.loads(payload)
-    reader = TaskReader(source, collation)
+    reader = TaskReader(source, collation, SampleWatch(cells))
     with suppress(EOFError, OSError):
         while True:
             number, task = connection.recv()

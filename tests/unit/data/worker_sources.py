@@ -4,6 +4,8 @@ import json
 import os
 import random
 import signal
+import threading
+import time
 
 import numpy as np
 
@@ -88,3 +90,25 @@ def length_of(content):
 
 def label_of(content):
     return json.loads(content)["label"]
+
+
+#: Ends the wait of `hanging` in threads of this process.
+release = threading.Event()
+
+
+def hanging(index):
+    """Sample 7 hangs."""
+    if index == 7:
+        release.wait(60)
+    return np.array([index]), index
+
+
+def hanging_batch(rng, x, y):
+    if x.ravel()[0] == 2:
+        release.wait(60)
+    return x, y
+
+
+def slow(index):
+    time.sleep(0.1)
+    return np.array([index]), index
