@@ -776,6 +776,7 @@ def matmul_integer(
     b=None,
     a_zero_point=None,
     b_zero_point=None,
+    bias=None,
     n_outputs=-1,
     outputs=None,
     *surplus,
@@ -783,7 +784,7 @@ def matmul_integer(
 ):
     """Multiply matrices of integers, less their zero points, and add up exactly.
 
-    y = (a - a_zero_point) (b - b_zero_point)
+    y = (a - a_zero_point) (b - b_zero_point) + bias
 
     Args:
         a: Levels; the leading axes are broadcast against those of b. Shape (..., M, K).
@@ -792,14 +793,15 @@ def matmul_integer(
             Optional.
         b_zero_point: Levels with as many axes as b, which are broadcast over it; 0 by default. Shape (..., 1, N or 1).
             Optional.
+        bias: Integers that are added to the sums. Shape (N). Optional.
         n_outputs, outputs: see `nn_core.functions`.
 
     Returns:
         y: Sums of products. Shape (..., M, N).
 
     Notes:
-        All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are exact; those
-        outside of the range of int32 wrap around.
+        All inputs but the bias hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are
+        exact; those outside of the range of int32 wrap around.
 
     Example:
         a, b = (nn.NdArray.from_numpy_array(np.array(values, np.int8)) for values in ([[1, 2]], [[3], [4]]))
@@ -812,7 +814,7 @@ def matmul_integer(
     """
     if surplus or unknown:
         refuse(MATMUL_INTEGER, surplus, unknown)
-    return apply(MATMUL_INTEGER, (a, b, a_zero_point, b_zero_point), {}, outputs)
+    return apply(MATMUL_INTEGER, (a, b, a_zero_point, b_zero_point, bias), {}, outputs)
 
 
 def conv_integer(
@@ -820,6 +822,7 @@ def conv_integer(
     weight=None,
     x_zero_point=None,
     weight_zero_point=None,
+    bias=None,
     base_axis=1,
     pad=None,
     stride=None,
@@ -832,7 +835,7 @@ def conv_integer(
 ):
     """Convolve integers, less their zero points, and add up exactly.
 
-    y = convolution(x - x_zero_point, weight - weight_zero_point)
+    y = convolution(x - x_zero_point, weight - weight_zero_point) + bias
 
     Args:
         x: Levels; N stands for the axes before `base_axis`. Shape (N, C, L_1, ..., L_n).
@@ -840,6 +843,7 @@ def conv_integer(
         x_zero_point: Level of the value 0 in x, which the border holds too; 0 by default. Shape one element. Optional.
         weight_zero_point: Level of the value 0 in all filters, or in each; 0 by default. Shape one element, or (K).
             Optional.
+        bias: Integers that are added to the sums of each output channel. Shape (K). Optional.
         base_axis: Axis of the channels; the axes before it are the batch.
         pad: Width of the border on each spatial axis; 0 by default.
         stride: Distance between neighbouring places of the kernel on each spatial axis; 1 by default.
@@ -851,8 +855,8 @@ def conv_integer(
         y: Sums of products, of the lengths that convolution gives. Shape (N, K, O_1, ..., O_n).
 
     Notes:
-        All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are exact; those
-        outside of the range of int32 wrap around.
+        All inputs but the bias hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are
+        exact; those outside of the range of int32 wrap around.
 
     Example:
         x, weight = (nn.NdArray.from_numpy_array(np.ones(shape, np.uint8)) for shape in ((1, 1, 3, 3), (1, 1, 2, 2)))
@@ -867,7 +871,7 @@ def conv_integer(
         refuse(CONV_INTEGER, surplus, unknown)
     return apply(
         CONV_INTEGER,
-        (x, weight, x_zero_point, weight_zero_point),
+        (x, weight, x_zero_point, weight_zero_point, bias),
         {"base_axis": base_axis, "pad": pad, "stride": stride, "dilation": dilation, "group": group},
         outputs,
     )

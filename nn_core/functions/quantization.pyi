@@ -149,6 +149,7 @@ def matmul_integer(
     b: Operand,
     a_zero_point: Operand | None = None,
     b_zero_point: Operand | None = None,
+    bias: Operand | None = None,
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand: ...
@@ -157,6 +158,7 @@ def conv_integer(
     weight: Operand,
     x_zero_point: Operand | None = None,
     weight_zero_point: Operand | None = None,
+    bias: Operand | None = None,
     base_axis: int = 1,
     pad: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,

@@ -302,10 +302,13 @@ def quantize_integer(xp: Namespace, x: Array, scale: Array, zero_point: Array) -
 
 
 @kernel("MatMulInteger")
-def matmul_integer(xp: Namespace, a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None) -> Array:
+def matmul_integer(
+    xp: Namespace, a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None, bias: Array | None
+) -> Array:
     """Multiply in float64, which holds sums of 2**21 products of 16 bits exactly."""
     _check_levels("matmul_integer", a=a, b=b, a_zero_point=a_zero_point, b_zero_point=b_zero_point)
-    return _wrapped(xp, xp.matmul(_centred(xp, a, a_zero_point), _centred(xp, b, b_zero_point)))
+    y = xp.matmul(_centred(xp, a, a_zero_point), _centred(xp, b, b_zero_point))
+    return _wrapped(xp, y if bias is None else y + bias.astype(xp.float64))
 
 
 @kernel("ConvInteger")
@@ -315,13 +318,15 @@ def conv_integer(
     weight: Array,
     x_zero_point: Array | None,
     weight_zero_point: Array | None,
+    bias: Array | None,
     **geometry: Any,
 ) -> Array:
     """Convolve in float64; the border is zero once the zero point is subtracted."""
     _check_levels("conv_integer", x=x, weight=weight, x_zero_point=x_zero_point, weight_zero_point=weight_zero_point)
     images = _centred(xp, x, None if x_zero_point is None else x_zero_point.reshape(-1))
     of_filters = None if weight_zero_point is None else weight_zero_point.reshape(-1, *(1,) * (weight.ndim - 1))
-    return _wrapped(xp, convolution(xp, images, _centred(xp, weight, of_filters), None, channel_last=False, **geometry))
+    filters, shifts = _centred(xp, weight, of_filters), None if bias is None else bias.astype(xp.float64)
+    return _wrapped(xp, convolution(xp, images, filters, shifts, channel_last=False, **geometry))
 
 
 def _check_levels(function: str, **arrays: Array | None) -> None:

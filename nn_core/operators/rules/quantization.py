@@ -311,7 +311,9 @@ def quantize_integer(x: Shape, scale: Shape, zero_point: Shape) -> tuple[Shape]:
 
 
 @shape_rule("MatMulInteger")
-def matmul_integer(a: Shape, b: Shape, a_zero_point: Shape | None, b_zero_point: Shape | None) -> tuple[Shape | None, ...]:
+def matmul_integer(
+    a: Shape, b: Shape, a_zero_point: Shape | None, b_zero_point: Shape | None, bias: Shape | None
+) -> tuple[Shape | None, ...]:
     """Of batch_matmul; zero points are the same along the axis that is summed over."""
     for name, zero_point, operand, axis in (("a", a_zero_point, a, -1), ("b", b_zero_point, b, -2)):
         if zero_point is not None:
@@ -319,12 +321,20 @@ def matmul_integer(a: Shape, b: Shape, a_zero_point: Shape | None, b_zero_point:
             if zero_point[axis] != 1:
                 text = f"{name}_zero_point must be one number along the axis that is summed over"
                 raise ShapeError(f"{text}, length 1 on axis {axis}, got shape {zero_point}")
-    return batch_matmul_shape(a, b, transpose_a=False, transpose_b=False)
+    shapes = batch_matmul_shape(a, b, transpose_a=False, transpose_b=False)
+    if bias is not None and bias != b[-1:]:
+        raise ShapeError(f"bias must have one number for each column of b, shape {b[-1:]}, got {bias}")
+    return shapes
 
 
 @shape_rule("ConvInteger")
 def conv_integer(
-    x: Shape, weight: Shape, x_zero_point: Shape | None, weight_zero_point: Shape | None, **geometry: Any
+    x: Shape,
+    weight: Shape,
+    x_zero_point: Shape | None,
+    weight_zero_point: Shape | None,
+    bias: Shape | None,
+    **geometry: Any,
 ) -> tuple[Shape | None, ...]:
     """Of convolution."""
     if x_zero_point is not None and prod(x_zero_point) != 1:
@@ -332,4 +342,4 @@ def conv_integer(
     if weight_zero_point is not None and prod(weight_zero_point) != 1 and weight_zero_point != weight[:1]:
         text = f"weight_zero_point must have one element, or one for each of the {weight[0]} filters"
         raise ShapeError(f"{text}, got shape {weight_zero_point}")
-    return convolution_shape(x, weight, None, channel_last=False, **geometry)
+    return convolution_shape(x, weight, bias, channel_last=False, **geometry)

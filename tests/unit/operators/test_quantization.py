@@ -483,10 +483,10 @@ def test_quantize_integer_limits_infinities_and_takes_nan_for_zero():
 @pytest.mark.parametrize("dtype", LEVELS)
 def test_matmul_integer_is_exact(dtype):
     a, b = levels(2, 3, 7, dtype=dtype), levels(7, 4, dtype="int8")
-    a_zero_point, b_zero_point = levels(2, 3, 1, dtype=dtype), levels(1, 4)
+    a_zero_point, b_zero_point, bias = levels(2, 3, 1, dtype=dtype), levels(1, 4), np.array([2**24 + 1, -5, 0, 7])
     with nn.auto_forward():
-        y = F.matmul_integer(*variables(a, b, a_zero_point, b_zero_point)).d
-    expected = (a.astype(object) - a_zero_point.astype(object)) @ (b.astype(object) - b_zero_point.astype(object))
+        y = F.matmul_integer(*variables(a, b, a_zero_point, b_zero_point, bias)).d
+    expected = (a.astype(object) - a_zero_point.astype(object)) @ (b.astype(object) - b_zero_point.astype(object)) + bias
     assert y.dtype == np.int32
     np.testing.assert_array_equal(y, expected.astype(np.int64))
 
@@ -509,11 +509,11 @@ def test_sums_out_of_the_range_of_int32_wrap_around():
 @pytest.mark.parametrize("weight_zero_point", [None, np.array(5, np.int8), np.array([-3, 0, 9, 127], np.int8)])
 def test_conv_integer_is_a_convolution_of_what_is_left_of_the_levels(weight_zero_point):
     x, weight, x_zero_point = levels(2, 4, 6, 5, dtype="uint8"), levels(4, 2, 3, 2), np.array([131], np.uint8)
-    geometry = {"pad": (2, 1), "stride": (2, 1), "dilation": (1, 2), "group": 2}
+    geometry, bias = {"pad": (2, 1), "stride": (2, 1), "dilation": (1, 2), "group": 2}, np.array([2**24 + 1, -5, 0, 7])
     with nn.auto_forward():
-        y = F.conv_integer(*variables(x, weight, x_zero_point, weight_zero_point), **geometry).d
+        y = F.conv_integer(*variables(x, weight, x_zero_point, weight_zero_point, bias), **geometry).d
     shift = 0 if weight_zero_point is None else weight_zero_point.astype(np.int64).reshape(-1, 1, 1, 1)
-    expected = run("Convolution", x.astype(float) - 131, (weight - shift).astype(float), **geometry)[0]
+    expected = run("Convolution", x.astype(float) - 131, (weight - shift).astype(float), bias.astype(float), **geometry)[0]
     assert y.dtype == np.int32
     np.testing.assert_array_equal(y, expected)
 
@@ -533,10 +533,10 @@ def test_products_of_integers_refuse_other_numbers(name):
 
 def test_zero_points_must_fit():
     with pytest.raises(ShapeError, match="a_zero_point must have as many axes as a, each of length 1 or that of a"):
-        shapes("MatMulInteger", (3, 4), (4, 2), (3,), None)
+        shapes("MatMulInteger", (3, 4), (4, 2), (3,), None, None)
     with pytest.raises(ShapeError, match=r"b_zero_point must be one number along the axis .*, length 1 on axis -2, got shape"):
-        shapes("MatMulInteger", (3, 4), (4, 2), None, (4, 2))
+        shapes("MatMulInteger", (3, 4), (4, 2), None, (4, 2), None)
     with pytest.raises(ShapeError, match=r"x_zero_point must have one element, got shape \(2,\)"):
-        shapes("ConvInteger", (1, 2, 5), (3, 2, 2), (2,), None)
+        shapes("ConvInteger", (1, 2, 5), (3, 2, 2), (2,), None, None)
     with pytest.raises(ShapeError, match=r"one for each of the 3 filters, got shape \(2,\)"):
-        shapes("ConvInteger", (1, 2, 5), (3, 2, 2), None, (2,))
+        shapes("ConvInteger", (1, 2, 5), (3, 2, 2), None, (2,), None)

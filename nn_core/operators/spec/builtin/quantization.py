@@ -918,13 +918,20 @@ MATMUL_INTEGER = FunctionSpec(
             dtype="same",
             optional=True,
         ),
+        InputSpec(
+            name="bias",
+            doc="Integers that are added to the sums.",
+            shape="(N)",
+            dtype="int32",
+            optional=True,
+        ),
     ),
     outputs=(OutputSpec(name="y", doc="Sums of products.", shape="(..., M, N)", dtype="int32"),),
     backward=BackwardSpec(none_because="integers have no gradient"),
-    formula="y = (a - a_zero_point) (b - b_zero_point)",
+    formula="y = (a - a_zero_point) (b - b_zero_point) + bias",
     notes=(
-        "All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are "
-        "exact; those outside of the range of int32 wrap around."
+        "All inputs but the bias hold int8, uint8, int16 or uint16, which may differ; DTypeError "
+        "otherwise. Sums are exact; those outside of the range of int32 wrap around."
     ),
     references="ONNX Operators, MatMulInteger.",
     example=(
@@ -963,6 +970,13 @@ CONV_INTEGER = FunctionSpec(
             doc="Level of the value 0 in all filters, or in each; 0 by default.",
             shape="one element, or (K)",
             dtype="same",
+            optional=True,
+        ),
+        InputSpec(
+            name="bias",
+            doc="Integers that are added to the sums of each output channel.",
+            shape="(K)",
+            dtype="int32",
             optional=True,
         ),
     ),
@@ -1011,10 +1025,10 @@ CONV_INTEGER = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(none_because="integers have no gradient"),
-    formula="y = convolution(x - x_zero_point, weight - weight_zero_point)",
+    formula="y = convolution(x - x_zero_point, weight - weight_zero_point) + bias",
     notes=(
-        "All inputs hold int8, uint8, int16 or uint16, which may differ; DTypeError otherwise. Sums are "
-        "exact; those outside of the range of int32 wrap around."
+        "All inputs but the bias hold int8, uint8, int16 or uint16, which may differ; DTypeError "
+        "otherwise. Sums are exact; those outside of the range of int32 wrap around."
     ),
     references="ONNX Operators, ConvInteger.",
     example=(
