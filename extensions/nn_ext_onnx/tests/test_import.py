@@ -400,3 +400,32 @@ def test_an_output_that_a_model_lists_twice_is_returned_twice():
     model = parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
     model.graph.output.append(model.graph.output[0])
     assert [y.tolist() for y in prepare(model).run([np.array([1, -1], np.float32)])] == [[1, 0], [1, 0]]
+
+
+def test_graphs_need_no_name_and_outputs_neither_type_nor_shape():
+    values = np.array([-1.0, 2.0], np.float32)
+    for change in (
+        lambda graph: graph.ClearField("name"),
+        lambda graph: graph.output[0].ClearField("type"),
+        lambda graph: graph.output[0].type.tensor_type.ClearField("shape"),
+    ):
+        model = text_model("(float[2] x) => (float[2] y) { y = Relu(x) }")
+        change(model.graph)
+        before = model.SerializeToString()
+        assert run_model(model, [values])[0].tolist() == [0.0, 2.0]
+        assert model.SerializeToString() == before, "the model of the caller is as it was"
+
+
+def test_group_normalization_had_scales_of_groups_at_first():
+    model = text_model(
+        "(float[2, 4, 3] x, float[2] s, float[2] b) => (float[2, 4, 3] y) { y = GroupNormalization<num_groups = 2>(x, s, b) }",
+        18,
+    )
+    before = model.SerializeToString()
+    x, scale, bias = np.random.default_rng(0).normal(size=(2, 4, 3)).astype(np.float32), np.array([2, 3]), np.array([-1, 0.5])
+    groups = x.reshape(2, 2, 6)
+    normal = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    expected = (normal * scale[:, None] + bias[:, None]).reshape(x.shape)
+    (found,) = run_model(model, [x, scale.astype(np.float32), bias.astype(np.float32)])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    assert model.SerializeToString() == before

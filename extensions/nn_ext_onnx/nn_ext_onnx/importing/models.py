@@ -13,7 +13,8 @@ from google.protobuf.message import DecodeError
 import nn_core as nn
 from nn_core.ext import ArgumentError, FileFormatError, budget, open_to_read
 from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError
-from nn_ext_onnx.importing.external import read_external, without_external
+from nn_ext_onnx.importing.checking import check
+from nn_ext_onnx.importing.external import read_external
 from nn_ext_onnx.importing.operators import load_operators
 from nn_ext_onnx.importing.values import (
     COMPUTED,
@@ -127,11 +128,7 @@ class Loader:
         newest = onnx.defs.onnx_opset_version()
         if self.opsets.get("", 1) > newest:
             raise ArgumentError(f"load: the operator set must be at most {newest}, got {self.opsets['']}")
-        try:
-            onnx.checker.check_model(without_external(self.model))
-        except (onnx.checker.ValidationError, RuntimeError, ValueError, TypeError) as error:
-            text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise FileFormatError(f"load: the model must be valid, got: {text}") from error
+        check(self.model)
 
     def load(self, dimensions: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> Network:
         """Build the graph; inputs whose numbers it needs are taken from `values`."""

@@ -55,6 +55,16 @@ def _instance_normalization(node: Node) -> nn.Variable:
     return F.instance_normalization(node.x, _per_channel(node, 2), _per_channel(node, 1), eps=eps)
 
 
+@operator("GroupNormalization", since=18)
+def _group_normalization_of_groups(node: Node) -> nn.Variable:
+    """Scales and biases are those of groups."""
+    eps, groups = node.attr("epsilon", 1e-5), node.attr("num_groups")
+    y = F.group_normalization(node.x, None, None, num_groups=groups, eps=eps)
+    grouped = F.reshape(y, (node.shape[0], groups, -1))
+    scale, bias = (F.reshape(node.variable(index), (1, groups, 1)) for index in (1, 2))
+    return F.reshape(grouped * scale + bias, node.shape)
+
+
 @operator("GroupNormalization", since=21)
 def _group_normalization(node: Node) -> nn.Variable:
     eps, groups = node.attr("epsilon", 1e-5), node.attr("num_groups")
