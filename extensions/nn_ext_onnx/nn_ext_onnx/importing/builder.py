@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +13,9 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import NNCoreError, budget
 from nn_ext_onnx.importing.external import to_array
-from nn_ext_onnx.importing.folding import Evaluator, evaluate
-from nn_ext_onnx.importing.host import on_host
-from nn_ext_onnx.importing.registry import FROM_NUMBERS, WHOLE, WHOLE_RESULTS, Node, find
+from nn_ext_onnx.importing.folding import Evaluator, computed, evaluate, require_small
+from nn_ext_onnx.importing.host import as_levels, moved, moves_levels, on_host
+from nn_ext_onnx.importing.registry import FROM_NUMBERS, WHOLE, WHOLE_RESULTS, Converter, Node, find, number_type
 from nn_ext_onnx.importing.values import (
     COMPUTED,
     Array,
@@ -168,41 +167,53 @@ class Builder:
             return list(CONTROL_FLOW[proto.op_type](node, scope))
         if self._is_foldable(node):
             return self._folded(node)
-        if self._needs_host(node):
+        convert = self._converter(node)
+        if convert is None and self._needs_host(node):
             return self._on_host(node)
-        convert = find(domain, proto.op_type, node.opset)
         if convert is None:
             return self._expanded(node, schema)
-        with _number_type(node):
+        with number_type(node):
             made: Any = convert(node)
         return self._checked(node, list(made) if isinstance(made, (list, tuple)) else [made])
 
     def _schema(self, domain: str, kind: str, version: int) -> Any:
+        """Return the definition of an operator, None for those of others that have a converter."""
         try:
             return onnx.defs.get_schema(kind, version, domain)
         except onnx.defs.SchemaError as error:
+            if find(domain, kind, version) is not None:
+                return None
             raise UnsupportedError("there is no such operator") from error
 
     def _infer(self, node: Node, schema: Any) -> None:
         """Element types and shapes of the outputs, as far as the schema tells them."""
-        given = {name: value for name, value in zip(node.proto.input, node.inputs, strict=False) if value is not None}
-        types = {name: type_proto(value) for name, value in given.items()}
-        data = {name: numpy_helper.from_array(value.array, name) for name, value in given.items() if _may_be_setting(value)}
-        imports = [helper.make_opsetid(name, version) for name, version in self.opsets.items()]
-        try:
-            found = shape_inference.infer_node_outputs(schema, node.proto, types, data, {}, opset_imports=imports)
-        except (shape_inference.InferenceError, onnx.checker.ValidationError) as error:
-            raise UnsupportedError(f"a wrong call: {str(error).splitlines()[0]}") from error
-        except (RuntimeError, TypeError, ValueError):
-            found = {}
+        found = {} if schema is None or schema.deprecated else self._inferred(node, schema)
         for name in node.proto.output:
             tensor = found[name].tensor_type if name in found else None
             node.dtypes.append(_dtype_of(tensor))
             node.shapes.append(_shape_of(tensor))
 
+    def _inferred(self, node: Node, schema: Any) -> dict[str, Any]:
+        """The types of the outputs by name."""
+        given = {name: value for name, value in zip(node.proto.input, node.inputs, strict=False) if value is not None}
+        types = {name: type_proto(value) for name, value in given.items()}
+        data = {name: numpy_helper.from_array(value.array, name) for name, value in given.items() if _may_be_setting(value)}
+        imports = [helper.make_opsetid(name, version) for name, version in self.opsets.items()]
+        try:
+            found: dict[str, Any] = shape_inference.infer_node_outputs(
+                schema, node.proto, types, data, {}, opset_imports=imports
+            )
+        except (shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+            raise UnsupportedError(f"a wrong call: {str(error).splitlines()[0]}") from error
+        except (RuntimeError, TypeError, ValueError):
+            return {}
+        return found
+
     def _is_foldable(self, node: Node) -> bool:
         if node.kind in RANDOM or (node.kind == "Dropout" and len(node.inputs) > 2):
             return False
+        if node.kind in ("QuantizeLinear", "DequantizeLinear"):  # scales are no weights
+            return all(value is None or value.is_known or value.is_parameter for value in node.inputs)
         return all(value is None or value.is_known for value in node.inputs)
 
     def _folded(self, node: Node) -> list[Value | None]:
@@ -220,7 +231,17 @@ class Builder:
         if own is not None:
             return list(own(node))
         arrays = [None if value is None else value.array for value in node.inputs]
-        return evaluate(node.proto, arrays, self.opsets, node.shapes)
+        require_small(node.proto, arrays, node.shapes)
+        convert = self._converter(node)
+        made = None if convert is None else computed(convert, node)
+        return evaluate(node.proto, arrays, self.opsets) if made is None else made
+
+    def _converter(self, node: Node) -> "Converter | None":
+        """The converter of a node; None where whole numbers need the host, or there is none."""
+        convert = find(_domain(node.proto), node.kind, node.opset)
+        if convert is not None and moves_levels(node):
+            return functools.partial(moved, convert)
+        return None if self._needs_host(node) else convert
 
     def _needs_host(self, node: Node) -> bool:
         """Whether whole numbers are computed by an operator whose converter knows floating-point ones only."""
@@ -243,7 +264,8 @@ class Builder:
             raise UnsupportedError(f"numbers of type {', '.join(map(str, dtypes))}")
         self._require_computed(node)
         evaluator = Evaluator(node.proto, self.opsets)
-        return self._checked(node, list(on_host(node.kind, evaluator.run, node.inputs, shapes, kinds.pop())))
+        made = on_host(node.kind, evaluator.run, node.inputs, shapes, kinds.pop())
+        return self._checked(node, list(map(as_levels, made, dtypes)))
 
     def _at_present(self, node: Node) -> list[Value | None]:
         """Results whose shapes follow from the numbers of the inputs: computed for the present ones."""
@@ -399,16 +421,6 @@ def _demand_settings(node: Node) -> None:
     for value in node.inputs[1:]:
         if value is not None and not value.is_known and value.ndim <= 1 and is_whole(value.dtype):
             raise UnknownNumbersError(value)
-
-
-def _number_type(node: Node) -> AbstractContextManager[Any]:
-    """Functions of float64 compute in it, whatever the number type of the context is."""
-    dtypes = [*node.dtypes, *(value.dtype for value in node.inputs if value is not None)]
-    if np.dtype(np.float64) not in dtypes:
-        return nullcontext()
-    current = nn.get_current_context()
-    wide = [f"{backend.partition(':')[0]}:double" for backend in current.backend]
-    return nn.context_scope(nn.Context(wide, current.array_class, current.device_id))
 
 
 def _first_dtype(node: Node) -> np.dtype[Any]:

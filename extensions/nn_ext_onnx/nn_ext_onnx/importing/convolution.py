@@ -38,16 +38,21 @@ def bordered(x: nn.Variable, pads: Sequence[tuple[int, int]], value: float = 0.0
     return padded(x, [(0, 0), (0, 0), *pads], "constant", value) if any(map(any, pads)) else x
 
 
-def _geometry(node: Node) -> tuple[list[int], list[int], list[int]]:
-    kernel = list(node[1].shape[2:])
+def geometry(node: Node, weight: int = 1) -> tuple[list[int], list[int], list[int]]:
+    """The lengths of the filters, which are input `weight`, strides and dilations.
+
+    Raises:
+        UnsupportedError: when ``kernel_shape`` says otherwise.
+    """
+    kernel = list(node[weight].shape[2:])
     if node.attr("kernel_shape") not in (None, kernel):
-        raise UnsupportedError(f"kernel_shape {node.attr('kernel_shape')} for a weight of shape {node[1].shape}")
+        raise UnsupportedError(f"kernel_shape {node.attr('kernel_shape')} for a weight of shape {node[weight].shape}")
     return kernel, node.attr("strides") or [1] * len(kernel), node.attr("dilations") or [1] * len(kernel)
 
 
 @operator("Conv")
 def _conv(node: Node) -> nn.Variable:
-    kernel, strides, dilations = _geometry(node)
+    kernel, strides, dilations = geometry(node)
     pads = window_pads(node, kernel, strides, dilations)
     settings = {"stride": strides, "dilation": dilations, "group": node.attr("group", 1)}
     weight, bias = node.variable(1), node.optional_variable(2)
@@ -58,7 +63,7 @@ def _conv(node: Node) -> nn.Variable:
 
 @operator("ConvTranspose")
 def _conv_transpose(node: Node) -> nn.Variable:
-    kernel, strides, dilations = _geometry(node)
+    kernel, strides, dilations = geometry(node)
     more = node.attr("output_padding") or [0] * len(kernel)
     whole = [s * (n - 1) + d * (k - 1) + 1 for n, k, s, d in zip(node.shape[2:], kernel, strides, dilations, strict=True)]
     pads = _transposed_pads(node, whole, strides, more)
@@ -89,7 +94,7 @@ def _transposed_pads(node: Node, whole: Sequence[int], strides: Sequence[int], m
 @operator("DeformConv")
 def _deform_conv(node: Node) -> nn.Variable:
     """nn_core takes displacements at every place of x and reads those where the kernel stops."""
-    kernel, strides, dilations = _geometry(node)
+    kernel, strides, dilations = geometry(node)
     pads = window_pads(node, kernel, strides, dilations)
     if len(kernel) != 2:
         raise UnsupportedError(f"{len(kernel)} spatial axes")

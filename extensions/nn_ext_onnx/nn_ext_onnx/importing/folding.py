@@ -1,6 +1,11 @@
-"""Known numbers: nodes whose inputs are known are computed when the graph is built, by the ONNX package's own definitions."""
+"""Known numbers: nodes whose inputs are known are computed when the graph is built.
+
+The functions of nn_core compute them, as they would in the graph. Where these have no integers, or no way to build a node, the
+definitions in the ONNX package do.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
@@ -9,26 +14,52 @@ import onnx
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from nn_ext_onnx.importing.values import Array, UnsupportedError
+import nn_core as nn
+from nn_core.ext import NNCoreError
+from nn_ext_onnx.importing.registry import Node, number_type
+from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
 
 #: More elements than this are not computed when a graph is built.
 LIMIT: Final = 1 << 27
 
 
-def evaluate(
-    node: onnx.NodeProto, arrays: Sequence[Array | None], opsets: Mapping[str, int], shapes: Sequence[Sequence[int] | None]
-) -> list[Array]:
-    """The outputs of one node.
+def evaluate(node: onnx.NodeProto, arrays: Sequence[Array | None], opsets: Mapping[str, int]) -> list[Array]:
+    """The outputs of one node by the definitions of the ONNX package.
 
     Raises:
-        UnsupportedError: when the definition fails, or makes too much.
+        UnsupportedError: when the definition fails.
     """
-    for shape in shapes:
-        if shape is not None and prod(shape) > LIMIT:
-            raise UnsupportedError(f"a constant of {prod(shape)} elements")
-    _require_bounded(node, arrays)
-    evaluator = Evaluator(node, opsets)
-    return evaluator.run(arrays)
+    return Evaluator(node, opsets).run(arrays)
+
+
+def computed(convert: Callable[[Node], Any], node: Node) -> list[Array] | None:
+    """The outputs of a node by its converter and the kernels of nn_core; None where it cannot be built."""
+    inputs = [value and Value(value.name, value.dtype, value.array) for value in node.inputs]
+    copy = replace(node, inputs=inputs, dtypes=list(node.dtypes))
+    try:
+        with nn.auto_forward(True), nn.context_scope(nn.Context(["cpu:float"])), number_type(copy):
+            made: Any = convert(copy)
+            results = list(made) if isinstance(made, (list, tuple)) else [made]
+            return [_numbers(result, dtype) for result, dtype in zip(results, copy.dtypes, strict=False)]
+    except (
+        UnsupportedError,
+        NNCoreError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AssertionError,
+    ):
+        return None
+
+
+def _numbers(result: Any, dtype: np.dtype[Any] | None) -> Array:
+    """The numbers of what a converter has made."""
+    if isinstance(result, nn.Variable):
+        array = np.array(result.d)
+        return array if dtype is None else array.astype(dtype)
+    return np.asarray(result.array if isinstance(result, Value) else result)
 
 
 class Evaluator:
@@ -49,7 +80,10 @@ class Evaluator:
             [helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
         )
         imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-        self.evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports))
+        try:
+            self.evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports))
+        except (RuntimeError, NotImplementedError) as error:  # it has not every version of every operator
+            raise UnsupportedError(f"whole or known numbers of {node.op_type}: {error}") from error
 
     def run(self, arrays: Sequence[Array | None]) -> list[Array]:
         """The outputs, as arrays.
@@ -72,8 +106,15 @@ class Evaluator:
         return [np.asarray(array) for array in made]
 
 
-def _require_bounded(node: onnx.NodeProto, arrays: Sequence[Array | None]) -> None:
-    """Refuse what makes more than `LIMIT` elements out of few."""
+def require_small(node: onnx.NodeProto, arrays: Sequence[Array | None], shapes: Sequence[Sequence[int] | None]) -> None:
+    """Refuse what makes more than `LIMIT` elements.
+
+    Raises:
+        UnsupportedError: when the inferred shapes have more, or the settings make more out of few.
+    """
+    for shape in shapes:
+        if shape is not None and prod(shape) > LIMIT:
+            raise UnsupportedError(f"a constant of {prod(shape)} elements")
     size_of, n_needed = _SIZES.get(node.op_type, (None, 0))
     given = arrays[:n_needed] if n_needed else [array for array in arrays[1:] if array is not None]
     if size_of is None or len(given) < n_needed or any(array is None for array in given):

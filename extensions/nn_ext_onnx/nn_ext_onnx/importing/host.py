@@ -1,13 +1,15 @@
 """Functions of whole numbers: graphs of nn_core compute with floating-point numbers, so integers are computed on the host."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 import nn_core as nn
+import nn_core.functions as F
 from nn_core.function import PythonFunction
-from nn_ext_onnx.importing.values import Array, Value
+from nn_ext_onnx.importing.registry import Node
+from nn_ext_onnx.importing.values import LEVELS, Array, Value
 
 #: Results from arrays in the dtypes of the model, None where an input is left out.
 Compute: TypeAlias = Callable[[Sequence[Array | None]], Sequence[Array]]
@@ -73,8 +75,44 @@ def on_host(
     return list(made) if isinstance(made, tuple) else [made]
 
 
+def as_levels(y: nn.Variable, dtype: np.dtype[Any]) -> nn.Variable:
+    """Numbers that `dtype` holds, in an array of it; others as they are, where it is none of levels."""
+    if dtype.name not in LEVELS:
+        return y
+    one = nn.Variable.from_numpy_array(np.ones((1,) * y.ndim, np.float32))
+    return F.quantize_integer(y, one, nn.Variable.from_numpy_array(np.zeros((1,) * y.ndim, dtype)))
+
+
 def index_of(value: Value, shape: tuple[int, ...], compute: Callable[[Array], Array]) -> nn.Variable:
     """Indices that follow from those of the model: constants if these are known."""
     if value.is_known:
         return nn.Variable.from_numpy_array(np.asarray(compute(value.array), dtype=np.int64).reshape(shape))
     return on_host("Index", lambda arrays: [compute(np.asarray(arrays[0])).reshape(shape)], [value], [shape])[0]
+
+
+#: Operators whose results are numbers that they get: floating-point numbers hold levels exactly.
+_MOVING: Final = frozenset(
+    {
+        *("Clip", "Concat", "DepthToSpace", "GlobalMaxPool", "Max", "MaxPool", "Min", "Pad", "ReduceMax", "ReduceMin", "Relu"),
+        *("Resize", "ScatterElements", "ScatterND", "SpaceToDepth", "Upsample", "Where"),
+    }
+)
+
+
+def moves_levels(node: Node) -> bool:
+    """Whether an operator gives only levels that it gets."""
+    is_choice = node.attr("mode", "nearest") not in ("linear", "cubic") and node.attr("reduction", "none") == "none"
+    if node.kind not in _MOVING or node.proto.domain or not is_choice:
+        return False
+    return bool(node.dtypes) and all(dtype is not None and dtype.name in LEVELS for dtype in node.dtypes)
+
+
+def moved(convert: Callable[[Node], Any], node: Node) -> list[Any]:
+    """The results of such an operator, by a converter that computes with floating-point numbers."""
+    made = convert(node)
+    results = made if isinstance(made, (list, tuple)) else [made]
+    dtypes = [dtype for dtype in node.dtypes if dtype is not None]
+    return [
+        as_levels(result, dtype) if isinstance(result, nn.Variable) else result
+        for result, dtype in zip(results, dtypes, strict=False)
+    ]

@@ -15,6 +15,7 @@ _TOPICS: Final = (
     "normalization",
     "pooling",
     "quantization",
+    "quantized",
     "random",
     "recurrent",
     "reduction",

@@ -1,22 +1,193 @@
-"""Quantized numbers: they are made on the host, and turned into floating-point numbers here."""
+"""Quantized numbers: levels are integers of the dtype that the model says, and products of them exact sums of integers."""
+
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
+from typing import Any, Final
+
+import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_ext_onnx.importing.convolution import geometry, window_pads
 from nn_ext_onnx.importing.registry import Node, operator
-from nn_ext_onnx.importing.values import UnsupportedError
+from nn_ext_onnx.importing.values import LEVELS, Array, UnsupportedError, Value
+
+#: The quantizers are those of ONNX, and those for 16 bits from before operator set 21.
+_DOMAINS: Final = ("", "com.microsoft")
+_UINT8: Final = np.dtype(np.uint8)
 
 
-@operator("DequantizeLinear")
+def fixed(value: Value) -> Array | None:
+    """The numbers of a scale or a zero point that the model holds, None where they are computed."""
+    return value.array if value.is_known or value.is_parameter else None
+
+
+def scales(value: Value, ndim: int, axis: int | None = None) -> nn.Variable:
+    """A scale or zero point with `ndim` axes: one number, one for each place of `axis`, or as many axes as it has."""
+    array, shape = fixed(value), _stretching(value.shape, ndim, axis)
+    if array is not None:
+        return Value(value.name, value.dtype, array.reshape(shape)).variable
+    return value.variable if value.shape == shape else F.reshape(value.variable, shape)
+
+
+def _stretching(shape: tuple[int, ...], ndim: int, axis: int | None) -> tuple[int, ...]:
+    if prod(shape) == 1:
+        return (1,) * ndim
+    if len(shape) == 1 and axis is not None:
+        return tuple(shape[0] if k == axis % ndim else 1 for k in range(ndim))
+    return (*(1,) * (ndim - len(shape)), *shape)
+
+
+def _quantized(node: Node, index: int) -> nn.Variable:
+    """A scale or zero point of a quantizer as it stretches over its input."""
+    block, axis = node.attr("block_size", 0), node.attr("axis", 1)
+    if not block or node[index].size == 1:
+        return scales(node[index], node.ndim, node.axis_of(axis) if node[index].size > 1 else None)
+    axis = node.axis_of(axis)
+    blocks = nn.Variable.from_numpy_array(np.arange(node.shape[axis]) // block)
+    return F.gather(node.variable(index), blocks, axis=axis)
+
+
+@operator("DequantizeLinear", domains=_DOMAINS)
 def _dequantize(node: Node) -> nn.Variable:
-    if node.attr("block_size", 0):
-        raise UnsupportedError("block_size")
-    axis, n = node.attr("axis", 1), node.ndim
+    node.gives(node[1].dtype)
+    scale = _quantized(node, 1)
+    return node.x * scale if node.optional(2) is None else F.dequantize_linear(node.x, scale, _quantized(node, 2))
 
-    def of_axis(index: int) -> nn.Variable:
-        variable = node.variable(index)
-        if variable.size == 1:
-            return F.reshape(variable, (1,) * n)
-        return F.reshape(variable, [-1 if k == node.axis_of(axis) else 1 for k in range(n)])
 
-    y = node.x if node.optional(2) is None else node.x - of_axis(2)
-    return y * of_axis(1)
+@operator("QuantizeLinear", domains=_DOMAINS, gives_whole=True)
+def _quantize(node: Node) -> nn.Variable:
+    dtype = node.dtypes[0] or (_UINT8 if node.optional(2) is None else node[2].dtype)
+    node.gives(dtype)
+    zero_point = zero(dtype, node.ndim) if node.optional(2) is None else _quantized(node, 2)
+    return F.quantize_integer(node.x, _quantized(node, 1), zero_point)
+
+
+def zero(dtype: np.dtype[Any], ndim: int) -> nn.Variable:
+    """The zero point of levels that have none.
+
+    Raises:
+        UnsupportedError: when levels are not of this type.
+    """
+    if dtype.name not in LEVELS:
+        raise UnsupportedError(f"levels of type {dtype}")
+    return nn.Variable.from_numpy_array(np.zeros((1,) * ndim, dtype))
+
+
+def dequantized(x: Value, scale: Value, zero_point: Value | None, axis: int | None = None) -> nn.Variable:
+    """The values that levels stand for."""
+    factor = scales(scale, x.ndim, axis)
+    return (
+        x.variable * factor
+        if zero_point is None
+        else F.dequantize_linear(x.variable, factor, scales(zero_point, x.ndim, axis))
+    )
+
+
+def quantized(y: nn.Variable, scale: Value, zero_point: Value | None, otherwise: np.dtype[Any] = _UINT8) -> nn.Variable:
+    """Values as levels."""
+    shift = zero(otherwise, y.ndim) if zero_point is None else scales(zero_point, y.ndim)
+    return F.quantize_integer(y, scales(scale, y.ndim), shift)
+
+
+def dynamically_quantized(x: nn.Variable) -> tuple[nn.Variable, nn.Variable, nn.Variable]:
+    """Levels of type uint8 over the range of what is quantized and zero, the scale, and the zero point."""
+    low, high = F.minimum_scalar(F.min(x), 0.0), F.maximum_scalar(F.max(x), 0.0)
+    scale = F.div2(high - low, nn.Variable.from_numpy_array(np.full((), 255, np.float32)))
+    scale = scale + F.equal_scalar(scale, 0.0)  # that of zeros is 1
+    zero_point = F.quantize_integer(-low / scale, nn.Variable.from_numpy_array(np.ones((), np.float32)), zero(_UINT8, 0))
+    shape = (1,) * x.ndim
+    return F.quantize_integer(x, F.reshape(scale, shape), F.reshape(zero_point, shape)), scale, zero_point
+
+
+@operator("DynamicQuantizeLinear", gives_whole=True)
+def _dynamically_quantize(node: Node) -> list[nn.Variable]:
+    return list(dynamically_quantized(node.x))
+
+
+# Products -----------------------------------------------------------------------------------------------------------
+
+
+def product(
+    a: nn.Variable, b: nn.Variable, a_zero: Value | None, b_zero: Value | None, bias: nn.Variable | None = None
+) -> nn.Variable:
+    """The product of two operands of levels as MatMul of ONNX has it, sums of type int32."""
+    left, right = (F.reshape(a, (1, *a.shape)) if a.ndim == 1 else a), (F.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b)
+    a_zero_point = None if a_zero is None else scales(a_zero, left.ndim, -2)
+    b_zero_point = None if b_zero is None else scales(b_zero, right.ndim, -1)
+    y = F.matmul_integer(left, right, a_zero_point, b_zero_point, bias)
+    if a.ndim > 1 and b.ndim > 1:
+        return y
+    return F.reshape(y, (*y.shape[:-2], *(y.shape[-2:-1] if a.ndim > 1 else ()), *(y.shape[-1:] if b.ndim > 1 else ())))
+
+
+@operator("MatMulInteger", takes_whole=True)
+def _matmul_integer(node: Node) -> nn.Variable:
+    return product(node.x, node.variable(1), node.optional(2), node.optional(3))
+
+
+@operator("QLinearMatMul", takes_whole=True)
+def _qlinear_matmul(node: Node) -> nn.Variable:
+    node.gives(node[7].dtype)
+    sums = product(node.x, node.variable(3), node[2], node[5])
+    rows, columns = (-2, -1) if min(node.ndim, node[3].ndim) > 1 else (None, None)
+    return requantized(sums, ratio(sums.ndim, [(node[1], rows), (node[4], columns)], node[6]), node[7])
+
+
+def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value | None = None) -> nn.Variable:
+    """The product of some scales, divided by another: a constant where the model holds them all."""
+    values = [value for value, _ in factors] + ([] if divisor is None else [divisor])
+    if any(fixed(value) is None for value in values):
+        y = reduce(F.mul2, [scales(value, ndim, axis) for value, axis in factors])
+        return y if divisor is None else y / scales(divisor, ndim)
+    arrays = [value.array.reshape(_stretching(value.shape, ndim, axis)) for value, axis in factors]
+    total = reduce(np.multiply, arrays) / (1 if divisor is None else divisor.array.reshape((1,) * ndim))
+    return nn.Variable.from_numpy_array(np.asarray(total, np.float32))
+
+
+def requantized(
+    sums: nn.Variable, factor: nn.Variable, zero_point: Value | None, dtype: np.dtype[Any] = _UINT8
+) -> nn.Variable:
+    """Sums of products as levels: they are multiplied, rounded, halves to even, and shifted."""
+    shift = zero(dtype, sums.ndim) if zero_point is None else scales(zero_point, sums.ndim)
+    one = nn.Variable.from_numpy_array(np.ones((1,) * sums.ndim, np.float32))
+    return F.quantize_integer(sums * factor, one, shift)
+
+
+def _convolved(node: Node, weight: int, zeros: tuple[Value | None, Value | None], bias: nn.Variable | None) -> nn.Variable:
+    """The convolution of levels, sums of type int32; `weight` is the place of the filters among the inputs."""
+    kernel, strides, dilations = geometry(node, weight)
+    pads = window_pads(node, kernel, strides, dilations)
+    if any(min(pair) < 0 for pair in pads):
+        raise UnsupportedError(f"pads {pads}")
+    # a longer border after than before: a longer one on both sides, and the places that it adds before are cut
+    extra = [max(-(-(after - before) // step), 0) for (before, after), step in zip(pads, strides, strict=True)]
+    wide = [before + more * step for (before, _), more, step in zip(pads, extra, strides, strict=True)]
+    settings = {"pad": wide, "stride": strides, "dilation": dilations, "group": node.attr("group", 1)}
+    x_zero, w_zero = (None if value is None else scales(value, min(value.ndim, 1)) for value in zeros)
+    y = F.conv_integer(node.x, node.variable(weight), x_zero, w_zero, bias, **settings)
+    extents = [gap * (size - 1) + 1 for size, gap in zip(kernel, dilations, strict=True)]
+    counts = [
+        (length + sum(pair) - extent) // step + 1
+        for length, pair, extent, step in zip(node.shape[2:], pads, extents, strides, strict=True)
+    ]
+    if list(y.shape[2:]) == counts:
+        return y
+    return F.slice(
+        y, start=extra, stop=[more + count for more, count in zip(extra, counts, strict=True)], step=[1] * len(extra)
+    )
+
+
+@operator("ConvInteger", takes_whole=True)
+def _conv_integer(node: Node) -> nn.Variable:
+    return _convolved(node, 1, (node.optional(2), node.optional(3)), None)
+
+
+@operator("QLinearConv", domains=_DOMAINS, takes_whole=True)
+def _qlinear_conv(node: Node) -> nn.Variable:
+    if node.attr("channels_last", 0):
+        raise UnsupportedError("channels_last")
+    node.gives(node[7].dtype)
+    sums = _convolved(node, 3, (node[2], node[5]), node.optional_variable(8))
+    return requantized(sums, ratio(node.ndim, [(node[1], None), (node[4], 1)], node[6]), node[7])

@@ -1,7 +1,7 @@
 """Recurrent networks: as functions of nn_core where these compute the same, else written out step by step."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _DEFAULTS: Final = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmo
 _GATES: Final = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
-class _Recurrence:
+class Recurrence:
     """The settings and inputs of a recurrent operator; x is (T, B, I)."""
 
     def __init__(self, node: Node) -> None:
@@ -101,11 +101,11 @@ _ORDER: Final = {"RNN": (0,), "LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2)}
 
 @operator("RNN", "LSTM", "GRU")
 def _recurrent(node: Node) -> list[nn.Variable]:
-    recurrence = _Recurrence(node)
-    return _native(recurrence) if recurrence.is_native else _written_out(recurrence)
+    recurrence = Recurrence(node)
+    return _native(recurrence) if recurrence.is_native else written_out(recurrence)
 
 
-def _native(r: _Recurrence) -> list[nn.Variable]:
+def _native(r: Recurrence) -> list[nn.Variable]:
     order = _ORDER[r.kind]
     weight = F.concatenate(r.gates(1, order), r.gates(2, order), axis=3)
     bias = _native_bias(r, order)
@@ -123,7 +123,7 @@ def _native(r: _Recurrence) -> list[nn.Variable]:
     return r.results(y, *(F.reshape(state, (r.n_directions, r.n_batch, r.hidden)) for state in last))
 
 
-def _native_bias(r: _Recurrence, order: Sequence[int]) -> nn.Variable | None:
+def _native_bias(r: Recurrence, order: Sequence[int]) -> nn.Variable | None:
     both = r.biases()
     if both is None:
         return None
@@ -137,18 +137,27 @@ def _native_bias(r: _Recurrence, order: Sequence[int]) -> nn.Variable | None:
     return F.reshape(bias, shape)
 
 
-def _written_out(r: _Recurrence) -> list[nn.Variable]:
-    """Each step as functions; steps after the end of a sequence change nothing and give zeros."""
+#: The product of inputs (T, B, I), or of a state (B, H), with the weights of all gates.
+Product: TypeAlias = Callable[[nn.Variable], nn.Variable]
+
+
+def written_out(r: Recurrence, products: Callable[[int], Sequence[Product]] | None = None) -> list[nn.Variable]:
+    """Each step as functions; steps after the end of a sequence change nothing and give zeros.
+
+    Args:
+        r: the recurrence.
+        products: for a direction the products of its inputs and of its states with weights that are not those of `r`.
+    """
     outputs, finals = [], []
     for d in range(r.n_directions):
-        cell = _Cell(r, d)
+        cell = _Cell(r, d, None if products is None else products(d))
         is_backwards = r.direction == "reverse" or d == 1
         steps: list[Any] = [None] * r.n_steps
         states = [F.reshape(_one(r.state(5), d), (r.n_batch, r.hidden))]
         if r.kind == "LSTM":
             states.append(F.reshape(_one(r.state(6), d), (r.n_batch, r.hidden)))
         for t in reversed(range(r.n_steps)) if is_backwards else range(r.n_steps):
-            new = cell.step(F.reshape(_part(r.x, t), r.x.shape[1:]), states)
+            new = cell.step(t, states)
             states, steps[t] = _masked(r, t, new, states)
         outputs.append(F.stack(*steps, axis=0))
         finals.append(states)
@@ -156,7 +165,7 @@ def _written_out(r: _Recurrence) -> list[nn.Variable]:
     return r.results(F.stack(*outputs, axis=1), *last)
 
 
-def _masked(r: _Recurrence, t: int, new: list[nn.Variable], old: list[nn.Variable]) -> tuple[list[nn.Variable], nn.Variable]:
+def _masked(r: Recurrence, t: int, new: list[nn.Variable], old: list[nn.Variable]) -> tuple[list[nn.Variable], nn.Variable]:
     if r.lengths is None:
         return new, new[0]
     valid = nn.Variable.from_numpy_array((t < r.lengths).astype(np.float32))
@@ -175,31 +184,40 @@ def _one(x: nn.Variable, place: int) -> nn.Variable:
 class _Cell:
     """One direction of a recurrence, one step at a time."""
 
-    def __init__(self, r: _Recurrence, d: int) -> None:
+    def __init__(self, r: Recurrence, d: int, products: Sequence[Product] | None) -> None:
         self.r, node = r, r.node
-        self.w, self.u = (F.transpose(_one(node.variable(k), d), (1, 0)) for k in (1, 2))
         both = None if node.optional(3) is None else F.reshape(_one(node.variable(3), d), (2, -1))
-        self.b, self.c = (None, None) if both is None else (_one(both, 0), _one(both, 1))
+        b, self.c = (None, None) if both is None else (_one(both, 0), _one(both, 1))
+        if products is None:
+            w, self.u = (F.transpose(_one(node.variable(k), d), (1, 0)) for k in (1, 2))
+            self.from_inputs = F.affine(r.x, w, b, base_axis=2)
+            self.product: Product = lambda h: F.affine(h, self.u)
+        else:
+            of_inputs, self.product = products
+            self.from_inputs = of_inputs(r.x) if b is None else of_inputs(r.x) + b
         self.f = [_ACTIVATIONS[name] for name in r.activations[d]]
         self.p = None
         if r.kind == "LSTM" and node.optional(7) is not None:
             self.p = F.reshape(_one(node.variable(7), d), (3, r.hidden))
 
-    def step(self, x: nn.Variable, states: list[nn.Variable]) -> list[nn.Variable]:
+    def step(self, t: int, states: list[nn.Variable]) -> list[nn.Variable]:
         """The states after one more step."""
-        from_input = F.affine(x, self.w, self.b)
-        return {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.r.kind](from_input, states)
+        return {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.r.kind](_one(self.from_inputs, t), states)
+
+    def _from_state(self, h: nn.Variable) -> nn.Variable:
+        y = self.product(h)
+        return y if self.c is None else y + self.c
 
     def _gate(self, total: nn.Variable, k: int) -> nn.Variable:
         h = self.r.hidden
         return F.slice(total, start=[0, k * h], stop=[total.shape[0], (k + 1) * h], step=[1, 1])
 
     def _rnn(self, from_input: nn.Variable, states: list[nn.Variable]) -> list[nn.Variable]:
-        return [self.f[0](from_input + F.affine(states[0], self.u, self.c))]
+        return [self.f[0](from_input + self._from_state(states[0]))]
 
     def _gru(self, from_input: nn.Variable, states: list[nn.Variable]) -> list[nn.Variable]:
         h, n = states[0], self.r.hidden
-        from_state = F.affine(h, self.u, self.c)
+        from_state = self._from_state(h)
         update, reset = (self.f[0](self._gate(from_input, k) + self._gate(from_state, k)) for k in (0, 1))
         if self.r.node.attr("linear_before_reset", 0):
             rest = reset * self._gate(from_state, 2)
@@ -212,7 +230,7 @@ class _Cell:
 
     def _lstm(self, from_input: nn.Variable, states: list[nn.Variable]) -> list[nn.Variable]:
         h, c = states
-        total = from_input + F.affine(h, self.u, self.c)
+        total = from_input + self._from_state(h)
         i, o, f, g = (self._gate(total, k) for k in range(4))
         if self.p is not None:
             i, f = i + _one(self.p, 0) * c, f + _one(self.p, 2) * c

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import product, zip_longest
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -113,6 +115,10 @@ class Node:
             given = self.ints(index)
         return None if given is None else tuple(self.axis_of(axis) for axis in given)
 
+    def gives(self, *dtypes: np.dtype[Any]) -> None:
+        """Say the element types of the outputs, where no schema does."""
+        self.dtypes = [known or said for known, said in zip_longest(self.dtypes, dtypes)]
+
     def axis_of(self, axis: int, ndim: int | None = None) -> int:
         """An axis counted from the start.
 
@@ -142,12 +148,12 @@ FROM_NUMBERS: Final[dict[tuple[str, str], Computation]] = {}
 
 
 def operator(
-    *names: str, since: int = 1, domain: str = "", takes_whole: bool = False, gives_whole: bool = False
+    *names: str, since: int = 1, domains: Sequence[str] = ("",), takes_whole: bool = False, gives_whole: bool = False
 ) -> Callable[[Converter], Converter]:
     """Register the decorated function for operators from version `since` on."""
 
     def decorate(function: Converter) -> Converter:
-        for name in names:
+        for domain, name in product(domains, names):
             OPERATORS.setdefault((domain, name), {})[since] = function
             if takes_whole:
                 WHOLE.add((domain, name))
@@ -173,3 +179,13 @@ def find(domain: str, name: str, version: int) -> Converter | None:
     found = OPERATORS.get((domain, name), {})
     fitting = [since for since in found if since <= version]
     return found[max(fitting)] if fitting else None
+
+
+def number_type(node: Node) -> AbstractContextManager[Any]:
+    """Functions of float64 compute in it, whatever the number type of the context is."""
+    dtypes = [*node.dtypes, *(value.dtype for value in node.inputs if value is not None)]
+    if np.dtype(np.float64) not in dtypes:
+        return nullcontext()
+    current = nn.get_current_context()
+    wide = [f"{backend.partition(':')[0]}:double" for backend in current.backend]
+    return nn.context_scope(nn.Context(wide, current.array_class, current.device_id))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import onnx
@@ -9,6 +10,7 @@ import onnx
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.arithmetic import expanded
+from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.registry import Made, Node, operator
 from nn_ext_onnx.importing.values import UnsupportedError
 
@@ -136,9 +138,18 @@ def _size(node: Node) -> Made:
     return np.asarray(math.prod(node.shape), dtype=np.int64)
 
 
+#: The attributes of a Constant that hold its numbers, and their types.
+_NUMBERS: Final = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+
+
 @operator("Constant", takes_whole=True)
 def _constant(node: Node) -> Made:
-    return node.builder.evaluate(node)
+    (attribute,) = node.proto.attribute
+    if attribute.name == "value":
+        return to_array(attribute.t, node.builder.base)
+    if attribute.name not in _NUMBERS:
+        raise UnsupportedError(attribute.name)
+    return np.asarray(node.attr(attribute.name), _NUMBERS[attribute.name])
 
 
 @operator("ConstantOfShape", takes_whole=True)
@@ -150,8 +161,9 @@ def _constant_of_shape(node: Node) -> Made:
 
 @operator("Range", takes_whole=True)
 def _range(node: Node) -> Made:
-    node.array(0), node.array(1), node.array(2)
-    return node.builder.evaluate(node)
+    start, limit, delta = (node.array(index).reshape(-1)[0] for index in range(3))
+    count = max(math.ceil((limit - start) / delta), 0)
+    return (start + np.arange(count) * delta).astype(start.dtype)
 
 
 @operator("EyeLike", takes_whole=True)

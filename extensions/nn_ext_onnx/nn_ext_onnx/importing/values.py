@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,9 @@ import nn_core as nn
 COMPUTED: Final = frozenset({"float16", "float32", "float64", "bool"}) | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
+
+#: Element types of quantized numbers.
+LEVELS: Final = frozenset({"int8", "uint8", "int16", "uint16"})
 
 Array = np.ndarray[Any, Any]
 
@@ -90,6 +94,11 @@ class Value:
         return len(self.shape)
 
     @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return prod(self.shape)
+
+    @property
     def array(self) -> Array:
         """Its numbers, in the dtype of the model.
 
@@ -110,6 +119,8 @@ class Value:
             array = np.asarray(self._array)
             if is_float(array.dtype) and array.dtype != np.float64:
                 array = array.astype(np.float32, copy=False)
+            elif array.dtype.kind == "V":  # of fewer than 8 bits, or floating-point numbers of 8
+                array = array.astype(np.int8 if "int" in array.dtype.name else np.float32)
             self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
             self._variable.name = self.name
         return self._variable
