@@ -104,7 +104,7 @@ def _nothing():
 
 def recorded():
     """Return the report of recorded graphs of this process, as text."""
-    report = sys.modules.get("nn_ext_cuda.report")
+    report = sys.modules.get("nn_ext_cuda.launch.capture_report")
     return str(report.graph_report()) if report is not None else ""
 
 

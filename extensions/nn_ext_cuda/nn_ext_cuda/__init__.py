@@ -6,31 +6,31 @@ Importing it is free: CuPy is imported when a function that needs a device is fi
 from importlib import import_module
 from typing import Any
 
-from nn_ext_cuda import preference
+from nn_ext_cuda.gemm.precision import allow_reduced_precision_reduction as allow_reduced_precision_reduction
+from nn_ext_cuda.gemm.precision import allow_tf32 as allow_tf32
+from nn_ext_cuda.gemm.precision import is_reduced_precision_reduction_allowed as is_reduced_precision_reduction_allowed
+from nn_ext_cuda.gemm.precision import is_tf32_allowed as is_tf32_allowed
+from nn_ext_cuda.memory import preference
 from nn_ext_cuda.plugin import ARRAY_CLASSES
 from nn_ext_cuda.plugin import context as context
-from nn_ext_cuda.precision import allow_reduced_precision_reduction as allow_reduced_precision_reduction
-from nn_ext_cuda.precision import allow_tf32 as allow_tf32
-from nn_ext_cuda.precision import is_reduced_precision_reduction_allowed as is_reduced_precision_reduction_allowed
-from nn_ext_cuda.precision import is_tf32_allowed as is_tf32_allowed
 
 #: Functions of modules that import CuPy, by name.
 _LAZY = {
-    "StreamEventHandler": "device",
-    "annotate_ranges": "capture",
-    "clear_memory_cache": "device",
-    "device_synchronize": "device",
-    "get_device_count": "device",
-    "get_devices": "device",
-    "graph_report": "report",
-    "memory_info": "device",
-    "memory_report": "arenas",
-    "prefer_cached_array": "device",
-    "print_memory_cache_map": "device",
-    "reset_array_preference": "device",
-    "synchronize_stream": "device",
-    "use_device": "device",
-    "use_graphs": "capture",
+    "StreamEventHandler": "device.devices",
+    "annotate_ranges": "launch.capture",
+    "clear_memory_cache": "device.devices",
+    "device_synchronize": "device.devices",
+    "get_device_count": "device.devices",
+    "get_devices": "device.devices",
+    "graph_report": "launch.capture_report",
+    "memory_info": "device.devices",
+    "memory_report": "memory.usage",
+    "prefer_cached_array": "device.devices",
+    "print_memory_cache_map": "device.devices",
+    "reset_array_preference": "device.devices",
+    "synchronize_stream": "device.devices",
+    "use_device": "device.devices",
+    "use_graphs": "launch.capture",
 }
 
 __all__ = [  # noqa: PLE0604 -- all are names

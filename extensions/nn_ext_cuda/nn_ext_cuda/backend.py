@@ -5,23 +5,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from nn_core.ext import Array, ArrayDesc, Kernel, Runner, Shape, Step
-from nn_ext_cuda import device, held
-from nn_ext_cuda.capture import Section
-from nn_ext_cuda.casts import caster, gathered
-from nn_ext_cuda.dtypes import STATISTICS
-from nn_ext_cuda.epilogues import joined
-from nn_ext_cuda.errors import failed
-from nn_ext_cuda.faults import FAULTS
+from nn_ext_cuda.codegen.casts import caster, gathered
+from nn_ext_cuda.codegen.dtypes import STATISTICS
+from nn_ext_cuda.device import devices
+from nn_ext_cuda.device.errors import failed
+from nn_ext_cuda.device.faults import FAULTS
+from nn_ext_cuda.device.namespace import OrderedNamespace
+from nn_ext_cuda.device.runtime import cupy
+from nn_ext_cuda.gemm.epilogues import joined
 from nn_ext_cuda.kernels import KERNELS
-from nn_ext_cuda.layerwise import LayerwiseUpdate
-from nn_ext_cuda.memory import UPLOADS
-from nn_ext_cuda.namespace import OrderedNamespace
-from nn_ext_cuda.recurring import Recurring, RecurringPass
-from nn_ext_cuda.recycled import RECYCLED
-from nn_ext_cuda.report import graph_report
-from nn_ext_cuda.rescale import Rescale
-from nn_ext_cuda.runtime import cupy
-from nn_ext_cuda.updates import UPDATES, ClipGradByNorm, MultiTensorUpdate
+from nn_ext_cuda.kernels.solvers.layerwise import LayerwiseUpdate
+from nn_ext_cuda.kernels.solvers.rescale import Rescale
+from nn_ext_cuda.kernels.solvers.updates import UPDATES, ClipGradByNorm, MultiTensorUpdate
+from nn_ext_cuda.launch import deferred
+from nn_ext_cuda.launch.capture import Section
+from nn_ext_cuda.launch.capture_report import graph_report
+from nn_ext_cuda.launch.recurring import Recurring, RecurringPass
+from nn_ext_cuda.memory.arrays import UPLOADS
+from nn_ext_cuda.memory.small_blocks import RECYCLED
 
 _NAMESPACE: Final = OrderedNamespace(cupy)
 
@@ -67,31 +68,31 @@ class CudaBackend:
         return values
 
     def upload(self, target: Array, values: Array) -> None:
-        """Write a NumPy array over an array of the device; see `nn_ext_cuda.memory.Uploads`."""
+        """Write a NumPy array over an array of the device; see `nn_ext_cuda.memory.arrays.Uploads`."""
         UPLOADS.start(target, values)
 
     def use_device(self, device_id: str) -> None:
         """Make a device the current one of this thread."""
-        device.use_device(int(device_id))
+        devices.use_device(int(device_id))
 
     def flush(self) -> None:
         """Launch what is held back."""
-        held.flush()
+        deferred.flush()
 
     def launch_together(self) -> contextlib.AbstractContextManager[None]:
         """Hold back what is launched in a block; see `nn_core.launch_together`."""
-        return held.launch_together()
+        return deferred.launch_together()
 
     def fuse(self, steps: Sequence[Step]) -> list[Step]:
-        """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.capture`."""
+        """Make one section of neighbouring steps, which is recorded as CUDA graphs; see `nn_ext_cuda.launch.capture`."""
         return [Section(joined(gathered(steps)))]
 
     def repeater(self, runner: Runner) -> Runner:
-        """The runner for calls of dynamic graphs; see `nn_ext_cuda.recurring`."""
+        """The runner for calls of dynamic graphs; see `nn_ext_cuda.launch.recurring`."""
         return Recurring(runner) if hasattr(runner, "bind") else runner
 
     def program(self, parts: Sequence[tuple[Runner, Sequence[Array | None], Mapping[int, int]]]) -> Runner:
-        """The backward pass of a dynamic graph as one function of its arrays; see `nn_ext_cuda.recurring`."""
+        """The backward pass of a dynamic graph as one function of its arrays; see `nn_ext_cuda.launch.recurring`."""
         return RecurringPass(parts)
 
     def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:

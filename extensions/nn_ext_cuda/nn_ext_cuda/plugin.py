@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import ArgumentError, Backend, BackendInfo, Context, KnownOperators, Refusal, hookimpl
-from nn_ext_cuda.driver import Driver, installed_cupy, why_not
+from nn_ext_cuda.device.driver import Driver, installed_cupy, why_not
 
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
@@ -38,13 +38,13 @@ def listed_context(backends: Sequence[str], device_id: str | int, type_config: s
     if not str(device_id).isdecimal():
         raise ArgumentError(f"context: device_id must be the number of a device, got {device_id!r}")
     if tf32 is not None:
-        from nn_ext_cuda import precision
+        from nn_ext_cuda.gemm import precision
 
         precision.allow_tf32(tf32)
     if probe() is None:
-        from nn_ext_cuda import device  # imports CuPy
+        from nn_ext_cuda.device import devices  # imports CuPy
 
-        device.use_device(int(device_id))
+        devices.use_device(int(device_id))
     entries = [f"{name}:{type_config}" for name in (*backends, "cpu")]
     return Context(entries, ARRAY_CLASSES[0], str(device_id))
 
@@ -66,9 +66,9 @@ def devices() -> Sequence[str]:
     """One line for each device."""
     if probe() is not None:
         return []
-    from nn_ext_cuda import device  # imports CuPy
+    from nn_ext_cuda.device import devices  # imports CuPy
 
-    return [f"{number}: {name}" for number, name in enumerate(device.get_devices())]
+    return [f"{number}: {name}" for number, name in enumerate(devices.get_devices())]
 
 
 @hookimpl

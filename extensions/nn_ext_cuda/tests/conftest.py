@@ -24,7 +24,7 @@ def device():
     try:
         import fake_cupy
 
-        from nn_ext_cuda import code
+        from nn_ext_cuda.codegen import code
 
         with fake_cupy.installed() as cupy:
             code.compiled_for.cache_clear()
@@ -62,12 +62,13 @@ def cuda(device, monkeypatch):
     import fake_cupy
 
     from nn_core.errors import ArgumentError
-    from nn_ext_cuda import light, plugin
-    from nn_ext_cuda.faults import FAULTS
+    from nn_ext_cuda import plugin
+    from nn_ext_cuda.device.faults import FAULTS
+    from nn_ext_cuda.gemm import cublaslt
 
     with contextlib.suppress(ArgumentError):  # of a test that has read arrays by itself
         FAULTS.check()
-    monkeypatch.setattr(light, "library", lambda: None)
+    monkeypatch.setattr(cublaslt, "library", lambda: None)
     monkeypatch.setattr(plugin, "why_not", lambda packages, driver: None)
     fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
     fake_cupy.forget_plugins()

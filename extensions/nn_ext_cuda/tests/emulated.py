@@ -10,7 +10,7 @@ from nn_core.engine.graph.infer import infer, input_entries, made_outputs
 from nn_core.ext import ArrayDesc, Call
 from nn_core.operators.rules.arguments import resolve_args
 from nn_core.settings import without
-from nn_ext_cuda.dtypes import STATISTICS
+from nn_ext_cuda.codegen.dtypes import STATISTICS
 
 
 def call_of(name, inputs, dtype="float32", **args):

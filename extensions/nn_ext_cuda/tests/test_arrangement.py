@@ -32,7 +32,7 @@ def test_an_array_without_axes_is_sliced(device):
 
 
 def test_tiles_are_for_axes_that_change_places():
-    from nn_ext_cuda.copies import turned_axes
+    from nn_ext_cuda.codegen.copies import turned_axes
 
     assert turned_axes((40, 50), (1, 40), (50, 1)) == (1, 0)
     assert turned_axes((40, 50), (50, 1), (100, 1)) is None

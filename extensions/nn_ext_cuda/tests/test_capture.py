@@ -234,16 +234,16 @@ def test_a_step_in_half_precision_is_one_launch_too(cuda, launches):
 
 
 def test_the_report_says_what_runs_apart_and_why(cuda):
-    from nn_ext_cuda import report
+    from nn_ext_cuda.launch import capture_report
 
     x = nn.Variable((4, 3))
     y = F.tanh(F.random_choice(F.exp(x), F.exp(x), (3,)))
     for _ in range(4):
         x.d = np.ones((4, 3))
         y.forward()
-    found = report.graph_report()
+    found = capture_report.graph_report()
     assert found.n_graphs >= 2  # before and after it
-    assert found.apart[report.Apart("random_choice", "it reads an array of the host")] == 1
+    assert found.apart[capture_report.Apart("random_choice", "it reads an array of the host")] == 1
     assert "1 random_choice  it reads an array of the host" in str(found)
     assert "runs apart from CUDA graphs: it reads an array of the host" in nn.explain("random_choice").notes
     assert nn.explain("tanh").notes == ()
@@ -266,7 +266,7 @@ def test_array_code_is_recorded_where_that_is_possible(cuda, launches):
 
 
 def test_a_step_that_cannot_be_recorded_runs_apart_between_two_graphs(cuda):
-    from nn_ext_cuda.capture import Apart, Recorded, Section
+    from nn_ext_cuda.launch.capture import Apart, Recorded, Section
 
     events = []
 
@@ -322,9 +322,9 @@ def test_a_capture_that_fails_at_its_end_leaves_the_steps_as_they_were(cuda, mon
         x.d = np.full((4, 3), step)
         y.forward()
         np.testing.assert_allclose(y.d, np.exp(np.tanh(x.d)), rtol=1e-6)
-    from nn_ext_cuda import report
+    from nn_ext_cuda.launch import capture_report
 
-    rows = report.graph_report().apart
+    rows = capture_report.graph_report().apart
     assert {row.reason for row in rows} >= {"CUDARuntimeError: cudaErrorStreamCaptureInvalidated"}
 
 
@@ -342,7 +342,7 @@ def test_a_plan_that_is_compiled_anew_is_recorded_anew(cuda, launches):
 
 
 def test_graphs_can_be_switched_off(cuda, launches):
-    from nn_ext_cuda import capture
+    from nn_ext_cuda.launch import capture
 
     capture.use_graphs(False)
     try:

@@ -27,7 +27,8 @@ def half(cuda):
 @pytest.fixture
 def gatherings(half, monkeypatch):
     """For each pass that was bound, how many arrays each of its casts has."""
-    from nn_ext_cuda import backend, casts
+    from nn_ext_cuda import backend
+    from nn_ext_cuda.codegen import casts
 
     found = []
 
@@ -45,7 +46,7 @@ def runs(half, monkeypatch):
     """How many arrays were cast, for each launch of a cast, by itself or in a graph."""
     import fake_cupy
 
-    from nn_ext_cuda.casts import CastStep
+    from nn_ext_cuda.codegen.casts import CastStep
 
     found = []
     run = CastStep.run
@@ -140,7 +141,7 @@ def test_inference_casts_parameters_once_until_one_has_changed(runs):
 
 
 def test_large_arrays_are_cast_by_themselves(gatherings, monkeypatch):
-    from nn_ext_cuda import casts
+    from nn_ext_cuda.codegen import casts
 
     monkeypatch.setattr(casts, "_MAX_ELEMENTS", 10)
     trained()
@@ -149,7 +150,7 @@ def test_large_arrays_are_cast_by_themselves(gatherings, monkeypatch):
 
 
 def test_full_waiting_rooms_are_emptied(half, monkeypatch):
-    from nn_ext_cuda import casts
+    from nn_ext_cuda.codegen import casts
 
     with monkeypatch.context() as patch:
         patch.setattr(casts, "_MAX_WAITING", 1)
@@ -166,7 +167,7 @@ class Touching:
 
 
 def test_casts_wait_for_no_step_that_touches_their_memory(device):
-    from nn_ext_cuda.casts import Cast, gathered
+    from nn_ext_cuda.codegen.casts import Cast, gathered
 
     memory = device.asarray(np.zeros(64, "float32"))
     halves = device.asarray(np.zeros(64, "float16"))
@@ -187,7 +188,7 @@ def test_casts_wait_for_no_step_that_touches_their_memory(device):
 
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(FLOATING, FLOATING)])
 def test_values_are_cast_as_numpy_casts_them(device, source, target):
-    from nn_ext_cuda.casts import CastStep, caster, gathered
+    from nn_ext_cuda.codegen.casts import CastStep, caster, gathered
 
     runner = caster(ArrayDesc((300,), source), ArrayDesc((300,), target))
     if source == target or ("float64" in (source, target) and "float32" not in (source, target)):
@@ -211,7 +212,7 @@ def test_values_are_cast_as_numpy_casts_them(device, source, target):
 
 
 def test_other_arrays_are_left_to_cupy(device):
-    from nn_ext_cuda.casts import caster
+    from nn_ext_cuda.codegen.casts import caster
 
     for source, target in [
         (ArrayDesc((2, 3), "int64"), ArrayDesc((2, 3), "float32")),

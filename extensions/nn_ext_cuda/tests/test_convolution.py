@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nn_ext_cuda.layout import divider
+from nn_ext_cuda.codegen.layout import divider
 
 SETTINGS = {
     "plain": {"pad": (1, 1)},
@@ -50,14 +50,13 @@ def test_samples_may_be_taken_in_portions(device, cublas, monkeypatch, name, set
     import emulated
 
     from nn_core.operators.reference.convolution import convolution, deconvolution
-    from nn_ext_cuda import convolving
-    from nn_ext_cuda.kernels import KERNELS
+    from nn_ext_cuda.kernels import KERNELS, convolution_products
 
     settings, rng = SETTINGS[setting], np.random.default_rng(0)
     inputs = arrays_of(name, settings, rng)
     call = emulated.call_of(name, inputs, **settings)
     geometry = KERNELS[name]._geometry(call)
-    monkeypatch.setattr(convolving, "COLUMN_BYTES", samples_at_once * geometry.column * geometry.n_places * 4)
+    monkeypatch.setattr(convolution_products, "COLUMN_BYTES", samples_at_once * geometry.column * geometry.n_places * 4)
     reference = convolution if name == "Convolution" else deconvolution
     wide = [array.astype("float64") for array in inputs]
     expected = reference(np, *wide, **call.args)
@@ -77,10 +76,9 @@ def test_a_sample_too_large_for_columns_is_summed_directly(device, monkeypatch):
     import emulated
 
     from nn_core.operators.reference.convolution import convolution
-    from nn_ext_cuda import convolving
-    from nn_ext_cuda.kernels import KERNELS
+    from nn_ext_cuda.kernels import KERNELS, convolution_products
 
-    monkeypatch.setattr(convolving, "COLUMN_BYTES", 100)
+    monkeypatch.setattr(convolution_products, "COLUMN_BYTES", 100)
     inputs = arrays_of("Convolution", {"pad": 1}, np.random.default_rng(0))
     call = emulated.call_of("Convolution", inputs, pad=(1, 1))
     assert KERNELS["Convolution"]._geometry(call).is_direct
@@ -90,7 +88,7 @@ def test_a_sample_too_large_for_columns_is_summed_directly(device, monkeypatch):
 
 
 def test_steps_share_one_memory(device):
-    from nn_ext_cuda.workspace import shared
+    from nn_ext_cuda.memory.workspace import shared
 
     first, second = shared([1000, 50])
     again, _ = shared([1000, 50])
@@ -113,8 +111,7 @@ def test_four_axes_are_refused():
 def test_the_gradient_of_images_is_added_to_what_is_there(device, cublas, monkeypatch, setting, samples_at_once):
     import emulated
 
-    from nn_ext_cuda import convolving
-    from nn_ext_cuda.kernels import KERNELS
+    from nn_ext_cuda.kernels import KERNELS, convolution_products
 
     rng = np.random.default_rng(0)
     name = "DepthwiseConvolution" if setting == "depthwise" else "Convolution"
@@ -123,7 +120,7 @@ def test_the_gradient_of_images_is_added_to_what_is_there(device, cublas, monkey
         inputs = [inputs[0], rng.normal(size=(6, 3, 2)).astype("float32"), inputs[2][:6]]
     call = emulated.call_of(name, inputs, **SETTINGS.get(setting, {}))
     geometry = KERNELS[name]._geometry(call)
-    monkeypatch.setattr(convolving, "COLUMN_BYTES", samples_at_once * geometry.column * geometry.n_places * 4)
+    monkeypatch.setattr(convolution_products, "COLUMN_BYTES", samples_at_once * geometry.column * geometry.n_places * 4)
     runner = KERNELS[name].backward(call, [True, True, True])
     shapes = [desc.shape for desc in (*call.inputs, call.outputs[0])]
     x, weight, _, dy = (device.asarray(rng.normal(size=shape).astype("float32")) for shape in shapes)

@@ -56,7 +56,7 @@ def test_events_keep_a_program_near_its_device(cuda):
 
 
 def test_a_context_chooses_the_device_of_its_functions(cuda):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     used = []
     with nn.context_scope(get_extension_context("cuda", device_id=1)):
@@ -69,15 +69,16 @@ def test_a_context_chooses_the_device_of_its_functions(cuda):
 
 
 def test_what_is_held_back_is_launched_before_another_device_is_used(cuda, monkeypatch):
-    from nn_ext_cuda import device, held
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device import devices
+    from nn_ext_cuda.device.runtime import cupy
+    from nn_ext_cuda.launch import deferred
 
     launched_on = []
-    monkeypatch.setattr(held, "flush", lambda: launched_on.append(cupy.cuda.runtime.getDevice()))
-    device.use_device(0)
+    monkeypatch.setattr(deferred, "flush", lambda: launched_on.append(cupy.cuda.runtime.getDevice()))
+    devices.use_device(0)
     assert launched_on == []
-    device.use_device(1)
-    device.use_device(0)
+    devices.use_device(1)
+    devices.use_device(0)
     assert launched_on == [0, 1]
 
 
@@ -134,10 +135,10 @@ def test_values_come_and_go_in_every_dtype(cuda):
 def test_a_program_that_is_far_ahead_waits_for_its_copies(cuda, monkeypatch):
     import fake_cupy
 
-    from nn_ext_cuda import memory
+    from nn_ext_cuda.memory import arrays
 
-    uploads = memory.Uploads()
-    monkeypatch.setattr(memory, "MAX_BYTES_ON_THE_WAY", 100)
+    uploads = arrays.Uploads()
+    monkeypatch.setattr(arrays, "MAX_BYTES_ON_THE_WAY", 100)
     target = cuda.zeros((10,), "float32")
     before = fake_cupy.Event.synchronized
     for step in range(5):
@@ -148,7 +149,7 @@ def test_a_program_that_is_far_ahead_waits_for_its_copies(cuda, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
 def test_images_of_bytes_are_converted_on_the_device(cuda, monkeypatch, dtype):
-    from nn_ext_cuda import memory
+    from nn_ext_cuda.memory import arrays
 
     sizes = []
     pinned = cuda.cuda.alloc_pinned_memory
@@ -156,20 +157,20 @@ def test_images_of_bytes_are_converted_on_the_device(cuda, monkeypatch, dtype):
     for kind in (np.uint8, np.int8):
         values = np.arange(256).astype(kind).reshape(2, 128)
         target = cuda.empty(values.shape, dtype_of(dtype))
-        memory.Uploads().start(target, values)
+        arrays.Uploads().start(target, values)
         np.testing.assert_array_equal(target.get().astype(int), values)
     assert sizes == [256, 256]
-    memory.Uploads().start(cuda.empty((2,), "int64"), np.zeros(2, np.uint8))
+    arrays.Uploads().start(cuda.empty((2,), "int64"), np.zeros(2, np.uint8))
     assert sizes[-1] == 16, "nothing but floating values is converted there"
 
 
 def test_large_copies_run_beside_the_computation(cuda, monkeypatch):
     import fake_cupy
 
-    from nn_ext_cuda import memory
+    from nn_ext_cuda.memory import arrays
 
     monkeypatch.setattr(fake_cupy.Stream, "waited_for", [])
-    uploads, values = memory.Uploads(), np.arange(memory.MIN_BYTES_BESIDE // 4).astype("float32")
+    uploads, values = arrays.Uploads(), np.arange(arrays.MIN_BYTES_BESIDE // 4).astype("float32")
     for n, n_waits in ((values.size - 1, 0), (values.size, 1)):
         target = cuda.empty((n,), "float32")
         uploads.start(target, values[:n])
@@ -252,7 +253,7 @@ def test_memory_of_plans_is_reported_as_long_as_they_exist(cuda):
 
 
 def test_inputs_on_their_way_are_counted(cuda):
-    from nn_ext_cuda.memory import Uploads
+    from nn_ext_cuda.memory.arrays import Uploads
 
     uploads = Uploads()
     target = cuda.zeros((1000,), "float32")
@@ -266,7 +267,7 @@ def test_inputs_on_their_way_are_counted(cuda):
 def test_shared_memory_belongs_to_a_stream(cuda, monkeypatch):
     import fake_cupy
 
-    from nn_ext_cuda import workspace
+    from nn_ext_cuda.memory import workspace
 
     ours = workspace.shared([1000])[0]
     monkeypatch.setattr(fake_cupy.Stream, "current", fake_cupy.Stream(ptr=8))
@@ -281,7 +282,7 @@ def test_memory_of_a_copy_that_is_under_way_outlives_its_thread(cuda, monkeypatc
     import threading
     import weakref
 
-    from nn_ext_cuda.memory import Uploads, _OnTheWay
+    from nn_ext_cuda.memory.arrays import Uploads, _OnTheWay
 
     allocate, memories = cuda.cuda.alloc_pinned_memory, []
 

@@ -59,13 +59,13 @@ def libraries(cuda, monkeypatch):
     """cublasLt besides cuBLAS."""
     import fake_cublaslt
 
-    from nn_ext_cuda import light
+    from nn_ext_cuda.gemm import cublaslt
 
     library = fake_cublaslt.FakeCublasLt()
-    monkeypatch.setattr(light, "library", lambda: library)
-    light._CHOSEN.clear()
+    monkeypatch.setattr(cublaslt, "library", lambda: library)
+    cublaslt._CHOSEN.clear()
     yield cuda
-    light._CHOSEN.clear()
+    cublaslt._CHOSEN.clear()
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -86,7 +86,7 @@ def test_trainings_on_two_devices_take_turns(libraries, together):
 
 
 def _stream_of_copies(memory):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     memory.UPLOADS.start(cupy.empty((2**17,), "float32"), np.zeros(2**17, np.float32))
     return memory.UPLOADS._streams[int(cupy.cuda.Device().id)]
@@ -95,7 +95,7 @@ def _stream_of_copies(memory):
 def _device_of_algorithms(kernels):
     import emulated
 
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     call = emulated.call_of("Affine", [np.zeros(shape, "float32") for shape in ((5, 6), (6, 4), (4,))])
     arrays = [cupy.zeros(desc.shape, desc.dtype) for desc in (*call.inputs, *call.outputs)]
@@ -104,13 +104,13 @@ def _device_of_algorithms(kernels):
 
 #: Objects that exist once for each device, by name: the module, and the function that gets them.
 KEPT = {
-    "handle of cuBLAS": ("blas", lambda blas: blas.handle()),
+    "handle of cuBLAS": ("gemm.blas", lambda blas: blas.handle()),
     "algorithms of cublasLt": ("kernels", _device_of_algorithms),
-    "shared memory": ("workspace", lambda workspace: int(workspace.shared([100])[0].data.ptr)),
-    "stream of recordings": ("graphs", lambda graphs: graphs._stream()),
-    "stream of sums": ("nccl_step", lambda nccl_step: nccl_step._stream()),
-    "stream of copies": ("memory", _stream_of_copies),
-    "kernel": ("words", lambda words: words.compiled(words.put_words_code(1))),
+    "shared memory": ("memory.workspace", lambda workspace: int(workspace.shared([100])[0].data.ptr)),
+    "stream of recordings": ("launch.graphs", lambda graphs: graphs._stream()),
+    "stream of sums": ("nccl.step", lambda nccl_step: nccl_step._stream()),
+    "stream of copies": ("memory.arrays", _stream_of_copies),
+    "kernel": ("codegen.words", lambda words: words.compiled(words.put_words_code(1))),
 }
 
 

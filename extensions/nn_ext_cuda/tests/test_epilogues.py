@@ -13,13 +13,13 @@ import nn_core.solvers as S
 def library(cuda, monkeypatch):
     import fake_cublaslt
 
-    from nn_ext_cuda import epilogues, light, slopes
+    from nn_ext_cuda.gemm import cublaslt, epilogues, slopes
 
     monkeypatch.setattr(slopes, "library", lambda: library)
     monkeypatch.setattr(epilogues, "_KEEPS_NAN", {})
     library = fake_cublaslt.FakeCublasLt()
-    monkeypatch.setattr(light, "library", lambda: library)
-    light._CHOSEN.clear()
+    monkeypatch.setattr(cublaslt, "library", lambda: library)
+    cublaslt._CHOSEN.clear()
     return library
 
 
@@ -251,9 +251,9 @@ def test_the_gradient_of_gelu_stays_apart_where_the_library_has_no_algorithm(lib
     assert 192 not in epilogues_of(library, run)
     apart = gradients()
     library.unknown_epilogues = ()
-    from nn_ext_cuda import light
+    from nn_ext_cuda.gemm import cublaslt
 
-    light._CHOSEN.clear()
+    cublaslt._CHOSEN.clear()
     run, gradients = network()
     assert epilogues_of(library, run).count(192) == 3
     for name, values in gradients().items():
@@ -332,9 +332,9 @@ def test_random_networks_compute_what_they_do_without_epilogues(library, seed, d
     for name, unknown in (("fused", ()), ("apart", (6, 36, 164, 192))):
         library.unknown_epilogues = unknown
         library.products.clear()
-        from nn_ext_cuda import light
+        from nn_ext_cuda.gemm import cublaslt
 
-        light._CHOSEN.clear()
+        cublaslt._CHOSEN.clear()
         with nn.context_scope(context):
             parameters, loss = random_network(seed)
             for options in ({"clear_no_need_grad": True}, {}, {"clear_no_need_grad": True}) * 3:
@@ -372,9 +372,9 @@ class Between:
 def test_when_a_product_takes_over_the_gradient_of_gelu(library, case, is_taken):
     import emulated
 
-    from nn_ext_cuda.epilogues import joined
+    from nn_ext_cuda.device.runtime import cupy
+    from nn_ext_cuda.gemm.epilogues import joined
     from nn_ext_cuda.kernels import KERNELS
-    from nn_ext_cuda.runtime import cupy
 
     h, weight, dy = (np.random.default_rng(k).normal(size=(8, 8)).astype("float16") for k in range(3))
     arrays = {name: cupy.asarray(values) for name, values in {"h": h, "weight": weight, "dy": dy}.items()}

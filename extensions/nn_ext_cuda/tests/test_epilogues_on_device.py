@@ -19,17 +19,17 @@ TOLERANCE = {"float": 1e-4, "half": 1e-2, "bfloat16": 5e-2}
 @pytest.fixture
 def fused(monkeypatch):
     """The epilogues that products have taken over."""
-    from nn_ext_cuda import light
+    from nn_ext_cuda.gemm import cublaslt
 
     found = []
-    start = light.Prepared.__init__
+    start = cublaslt.Prepared.__init__
 
     def noting(self, given, product, arrays, fusion=None):
         start(self, given, product, arrays, fusion)
         if fusion is not None and self.algorithm is not None:
             found.append(fusion.epilogue.name)
 
-    monkeypatch.setattr(light.Prepared, "__init__", noting)
+    monkeypatch.setattr(cublaslt.Prepared, "__init__", noting)
     return found
 
 

@@ -10,9 +10,10 @@ import nn_core.functions as F
 from nn_core.engine.dispatch.doctor import findings
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.plugin_record import State
-from nn_ext_cuda import errors, plugin, toolkit
-from nn_ext_cuda.driver import why_not
-from nn_ext_cuda.toolkit import Toolkit, places
+from nn_ext_cuda import plugin
+from nn_ext_cuda.device import errors, toolkit
+from nn_ext_cuda.device.driver import why_not
+from nn_ext_cuda.device.toolkit import Toolkit, places
 
 
 class FakeDriver:
@@ -227,7 +228,7 @@ def test_a_launch_that_fails_is_told_with_its_name_and_arrays(cuda, monkeypatch)
 
 
 def test_nvrtc_that_is_missing_is_named_with_the_pip_line(cuda, monkeypatch):
-    from nn_ext_cuda import code
+    from nn_ext_cuda.codegen import code
 
     class DynamicLibNotFoundError(RuntimeError):
         pass
@@ -252,7 +253,7 @@ def test_a_source_that_does_not_compile_is_told():
 
 
 def test_cublas_that_is_missing_is_named_with_the_pip_line(monkeypatch):
-    from nn_ext_cuda import blas
+    from nn_ext_cuda.gemm import blas
 
     def missing(name, *options, **more):
         raise OSError(name)

@@ -13,7 +13,7 @@ import emulated
 import launches
 import sources
 
-from nn_ext_cuda.compose import LIMIT
+from nn_ext_cuda.codegen.compose import LIMIT
 from nn_ext_cuda.kernels import KERNELS
 
 #: Functions of CUDA C in files that take such arrays; each has a test below.

@@ -15,9 +15,9 @@ import launches
 import sources
 from test_sources import DTYPES, engine_codes
 
-from nn_ext_cuda.code import Code
+from nn_ext_cuda.codegen.code import Code
 from nn_ext_cuda.kernels import KERNELS
-from nn_ext_cuda.launch import THREADS, Launch
+from nn_ext_cuda.launch.program import THREADS, Launch
 
 QUICK = ("Softmax", "Dropout", "Sum")
 

@@ -50,10 +50,10 @@ def test_gradients_of_many_rows(device, rng):
 
 def test_several_sums_of_long_rows(device):
     """The sums of a launch take turns in one part of shared memory."""
-    from nn_ext_cuda.launch import Program
-    from nn_ext_cuda.operand import Operand
-    from nn_ext_cuda.reduce import reduction
-    from nn_ext_cuda.reduce_code import Reduction
+    from nn_ext_cuda.codegen.operand import Operand
+    from nn_ext_cuda.codegen.reduce import reduction
+    from nn_ext_cuda.codegen.reduce_code import Reduction
+    from nn_ext_cuda.launch.program import Program
 
     x = device.asarray(np.arange(3 * N, dtype="float32").reshape(3, N))
     sums = [device.asarray(np.zeros((3, 1), "float32")) for _ in range(3)]

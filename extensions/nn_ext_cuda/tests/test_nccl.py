@@ -15,7 +15,7 @@ from nn_core.communicators import Buckets, Communicator, Launch
 from nn_core.errors import CommunicationError
 from nn_core.ext import ArgumentError, BackendUnavailableError
 from nn_core.testing.engines import *  # noqa: F403
-from nn_ext_cuda import nccl_plugin, rendezvous
+from nn_ext_cuda.nccl import plugin, rendezvous
 
 SIZE = 3
 
@@ -29,9 +29,9 @@ def emulated(device, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", fake_nccl.module())
     monkeypatch.setattr(device.cuda, "Event", fake_nccl.Event)
     monkeypatch.setattr(device.cuda.runtime, "deviceGetPCIBusId", lambda number: f"0000:0{number}:00.0", raising=False)
-    sys.modules.pop("nn_ext_cuda.nccl", None)
+    sys.modules.pop("nn_ext_cuda.nccl.engine", None)
     yield fake_nccl
-    sys.modules.pop("nn_ext_cuda.nccl", None)
+    sys.modules.pop("nn_ext_cuda.nccl.engine", None)
 
 
 def on_threads(program, size=SIZE):
@@ -57,11 +57,11 @@ def on_threads(program, size=SIZE):
 def run_ranks(program, size=SIZE):
     """The ranks of the admission test."""
 
-    from nn_ext_cuda import nccl
+    from nn_ext_cuda.nccl import engine
 
-    name = nccl.library().get_unique_id()
+    name = engine.library().get_unique_id()
     hosts = ["here"] * size
-    return on_threads(lambda rank: program(nccl.NcclEngine(nccl._connected(size, name, rank), rank, hosts)), size)
+    return on_threads(lambda rank: program(engine.NcclEngine(engine._connected(size, name, rank), rank, hosts)), size)
 
 
 # -- arrays of the device --------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_what_it_does_not_add_up_is_refused(device):
 @pytest.fixture
 def recorded(cuda, monkeypatch):
     """The kinds of steps of each recorded graph, by thread."""
-    from nn_ext_cuda import capture
+    from nn_ext_cuda.launch import capture
 
     found = {}
     record = capture.Recorded.__init__
@@ -172,14 +172,14 @@ def own_gradients(rank, steps, accumulate):
 def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
     """On each rank all gradients are added up within one graph, which gives the bits of sums after the pass."""
 
-    from nn_ext_cuda import nccl
+    from nn_ext_cuda.nccl import engine
 
-    name, steps = nccl.library().get_unique_id(), 5
+    name, steps = engine.library().get_unique_id(), 5
     context = nn.get_current_context()
     alone = {}
 
     def program(rank):
-        comm = Communicator(context, engine=nccl.NcclEngine(nccl._connected(2, name, rank), rank, ["here"] * 2))
+        comm = Communicator(context, engine=engine.NcclEngine(engine._connected(2, name, rank), rank, ["here"] * 2))
         comm.init()
         found = []
         with nn.context_scope(context):
@@ -210,12 +210,12 @@ def test_sums_are_parts_of_the_recorded_pass(recorded, accumulate, together):
 
 def test_buckets_of_a_device_are_added_up_after_the_pass_as_well(cuda):
 
-    from nn_ext_cuda import nccl
+    from nn_ext_cuda.nccl import engine
 
-    name, context = nccl.library().get_unique_id(), nn.get_current_context()
+    name, context = engine.library().get_unique_id(), nn.get_current_context()
 
     def program(rank):
-        comm = Communicator(context, engine=nccl.NcclEngine(nccl._connected(2, name, rank), rank, ["here"] * 2))
+        comm = Communicator(context, engine=engine.NcclEngine(engine._connected(2, name, rank), rank, ["here"] * 2))
         comm.init()
         with nn.context_scope(context):
             w, unused = (nn.Variable((3,), need_grad=True) for _ in range(2))
@@ -370,11 +370,11 @@ def test_ranks_meet_by_mpi(monkeypatch):
 
 
 def made(monkeypatch, places):
-    from nn_ext_cuda import nccl
+    from nn_ext_cuda.nccl import engine
 
-    monkeypatch.setattr(nccl, "find_launch", lambda: launch_of(0, len(places)))
-    monkeypatch.setattr(nccl.rendezvous, "gather", lambda launch, text: [text, *places[1:]])
-    return nccl.make(nn.Context())
+    monkeypatch.setattr(engine, "find_launch", lambda: launch_of(0, len(places)))
+    monkeypatch.setattr(engine.rendezvous, "gather", lambda launch, text: [text, *places[1:]])
+    return engine.make(nn.Context())
 
 
 def test_the_engine_is_made_of_what_the_ranks_say(monkeypatch):
@@ -391,18 +391,18 @@ def test_two_ranks_on_one_device_are_refused(monkeypatch):
 
 
 def test_a_missing_library_is_told(monkeypatch, device):
-    from nn_ext_cuda import nccl
+    from nn_ext_cuda.nccl import engine
 
-    monkeypatch.setattr(nccl.library(), "available", False)
+    monkeypatch.setattr(engine.library(), "available", False)
     with pytest.raises(BackendUnavailableError, match="nccl: the library must be installed, got none\n  hint: pip install"):
-        nccl.make()
-    monkeypatch.setattr(nccl_plugin, "probe_cuda", lambda: None)
-    monkeypatch.setattr(nccl_plugin, "has_nccl", lambda: False)
-    assert nccl_plugin.probe().reason.startswith("NCCL is not installed: pip install nvidia-nccl-cu13")
-    monkeypatch.setattr(nccl_plugin, "has_nccl", lambda: True)
-    assert nccl_plugin.probe() is None
+        engine.make()
+    monkeypatch.setattr(plugin, "probe_cuda", lambda: None)
+    monkeypatch.setattr(plugin, "has_nccl", lambda: False)
+    assert plugin.probe().reason.startswith("NCCL is not installed: pip install nvidia-nccl-cu13")
+    monkeypatch.setattr(plugin, "has_nccl", lambda: True)
+    assert plugin.probe() is None
 
 
 def test_the_engine_is_registered():
-    (info,) = nccl_plugin.nn_core_communicators()
-    assert (info.name, info.target, info.families) == ("nccl", "nn_ext_cuda.nccl:make", ())
+    (info,) = plugin.nn_core_communicators()
+    assert (info.name, info.target, info.families) == ("nccl", "nn_ext_cuda.nccl.engine:make", ())

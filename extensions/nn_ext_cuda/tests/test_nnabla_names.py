@@ -28,7 +28,7 @@ def test_ranges_are_those_of_the_profiler(monkeypatch):
 
 
 def test_the_size_of_the_memory(cuda):
-    from nn_ext_cuda.device import memory_info
+    from nn_ext_cuda.device.devices import memory_info
     from nn_ext_cuda.init import get_device_memory_size
 
     assert get_device_memory_size("0") == memory_info(0).total_bytes > 0

@@ -17,9 +17,9 @@ def cublas(device, monkeypatch):
     """The library, and no handle of another one."""
     import fake_cublas
 
-    from nn_ext_cuda import light
+    from nn_ext_cuda.gemm import cublaslt
 
-    monkeypatch.setattr(light, "library", lambda: None)
+    monkeypatch.setattr(cublaslt, "library", lambda: None)
     return fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
 
 
@@ -40,7 +40,7 @@ def multiplied(device, shapes, dtype):
 @pytest.mark.parametrize(("dtype", "tf32"), [("float16", False), ("float32", True), ("float32", False)])
 @pytest.mark.parametrize("name", BROADCAST)
 def test_addresses_in_a_table_are_aligned_for_tensor_cores(device, cublas, monkeypatch, name, dtype, tf32):
-    from nn_ext_cuda import precision
+    from nn_ext_cuda.gemm import precision
 
     monkeypatch.setattr(precision, "_tf32_allowed", tf32)
     listed = []
@@ -57,7 +57,7 @@ def test_addresses_in_a_table_are_aligned_for_tensor_cores(device, cublas, monke
 
 
 def test_parts_of_a_table_are_one_step_apart(device):
-    from nn_ext_cuda.blas import Matrix, _strided
+    from nn_ext_cuda.gemm.blas import Matrix, _strided
 
     rows = [[0, 4, 8, 8, 8], [3, 3, 3, 0, 9], [0, 1, 2, 3, 4]]
     matrices = [Matrix(0, 1, tuple(row), start=100) for row in rows]
@@ -72,8 +72,8 @@ def test_the_recording_thread_gets_its_handle_before_it_records(device, cublas, 
     import emulated
     import fake_cublas
 
-    from nn_ext_cuda import graphs
     from nn_ext_cuda.kernels import KERNELS
+    from nn_ext_cuda.launch import graphs
 
     inputs = [np.ones(shape, "float32") for shape in ((2, 3), (3, 4))]
     call = emulated.call_of("BatchMatmul", inputs)
@@ -90,8 +90,8 @@ def _recorded(device):
     """A recorded product, and its operands and result."""
     import emulated
 
-    from nn_ext_cuda import graphs
     from nn_ext_cuda.kernels import KERNELS
+    from nn_ext_cuda.launch import graphs
 
     inputs = [np.ones(shape, "float32") for shape in ((2, 3), (3, 4))]
     call = emulated.call_of("BatchMatmul", inputs)
@@ -113,7 +113,7 @@ def test_graphs_of_two_streams_do_not_share_a_workspace(device, cublas):
 def test_the_workspace_of_a_graph_outlives_the_thread_that_recorded_it(device, cublas):
     import gc
 
-    from nn_ext_cuda import blas
+    from nn_ext_cuda.gemm import blas
 
     found = []
 

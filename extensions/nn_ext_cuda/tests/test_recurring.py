@@ -54,10 +54,10 @@ def counted(monkeypatch):
     """How often runners were bound, and recorded graphs replayed."""
     import fake_cupy
 
-    from nn_ext_cuda import launch
+    from nn_ext_cuda.launch import program
 
     counts = {"bound": 0, "replayed": 0}
-    bind, replay = launch.Program.bind, fake_cupy.Graph.launch
+    bind, replay = program.Program.bind, fake_cupy.Graph.launch
 
     def binding(self, *arrays):
         counts["bound"] += 1
@@ -67,7 +67,7 @@ def counted(monkeypatch):
         counts["replayed"] += 1
         replay(self, stream)
 
-    monkeypatch.setattr(launch.Program, "bind", binding)
+    monkeypatch.setattr(program.Program, "bind", binding)
     monkeypatch.setattr(fake_cupy.Graph, "launch", replaying)
     return counts
 
@@ -102,7 +102,7 @@ def assert_same(one, other):
 
 def without(build, monkeypatch, **options):
     """The same training, each call bound anew."""
-    from nn_ext_cuda import recurring
+    from nn_ext_cuda.launch import recurring
 
     with monkeypatch.context() as patch:
         patch.setattr(recurring._ByAddress, "found", lambda self, arrays: None)
@@ -141,7 +141,7 @@ def test_graphs_are_in_the_report(cuda):
 
 
 def test_other_shapes_in_between_and_memory_in_which_others_were(cuda, monkeypatch):
-    from nn_ext_cuda.recycled import RECYCLED
+    from nn_ext_cuda.memory.small_blocks import RECYCLED
 
     held = []
 
@@ -154,7 +154,7 @@ def test_other_shapes_in_between_and_memory_in_which_others_were(cuda, monkeypat
 
 
 def test_results_are_not_kept(cuda, without_garbage, monkeypatch):
-    from nn_ext_cuda.recycled import RECYCLED
+    from nn_ext_cuda.memory.small_blocks import RECYCLED
 
     made, free = [], []
     fresh = cuda.empty
@@ -179,7 +179,7 @@ def test_inputs_that_are_set_again_and_results_that_are_kept(cuda, monkeypatch):
                     kept.clear()
         return [found]
 
-    from nn_ext_cuda import recurring
+    from nn_ext_cuda.launch import recurring
 
     given = run()
     monkeypatch.setattr(recurring._ByAddress, "found", lambda self, arrays: None)
@@ -202,7 +202,7 @@ def test_a_sum_over_several_backward_passes(cuda, monkeypatch):
                 found += [p.g.copy() for p in nn.get_parameters().values()]
         return [found]
 
-    from nn_ext_cuda import recurring
+    from nn_ext_cuda.launch import recurring
 
     given = run()
     monkeypatch.setattr(recurring._ByAddress, "found", lambda self, arrays: None)
@@ -230,7 +230,7 @@ def test_without_graphs_the_pass_runs_launch_by_launch(cuda, counted, monkeypatc
 
 
 def test_the_oldest_entries_are_dropped(cuda, monkeypatch):
-    from nn_ext_cuda import recurring
+    from nn_ext_cuda.launch import recurring
 
     monkeypatch.setattr(recurring, "MAX_STEPS", 2)
     monkeypatch.setattr(recurring, "MAX_PASSES", 1)
@@ -239,8 +239,8 @@ def test_the_oldest_entries_are_dropped(cuda, monkeypatch):
 
 
 def test_steps_with_much_memory_of_their_own_are_not_kept(device):
-    from nn_ext_cuda import recurring
-    from nn_ext_cuda.launch import Program
+    from nn_ext_cuda.launch import recurring
+    from nn_ext_cuda.launch.program import Program
 
     x = device.empty((10,), "float32")
     for n_bytes, kept in ((recurring.MAX_STEP_BYTES, True), (recurring.MAX_STEP_BYTES + 1, False)):
@@ -251,8 +251,8 @@ def test_steps_with_much_memory_of_their_own_are_not_kept(device):
 
 
 def test_threads_have_steps_of_their_own(device):
-    from nn_ext_cuda import recurring
-    from nn_ext_cuda.launch import Program
+    from nn_ext_cuda.launch import recurring
+    from nn_ext_cuda.launch.program import Program
 
     x, runner = device.empty((10,), "float32"), recurring.Recurring(Program([], 1))
     for _ in range(2):
@@ -264,9 +264,9 @@ def test_threads_have_steps_of_their_own(device):
 
 
 def test_steps_with_numbers_of_the_host_are_bound_in_each_call(device):
-    from nn_ext_cuda import recurring
-    from nn_ext_cuda.derived import DerivingStep, Making
-    from nn_ext_cuda.launch import ChainStep, Step
+    from nn_ext_cuda.launch import recurring
+    from nn_ext_cuda.launch.program import ChainStep, Step
+    from nn_ext_cuda.memory.derived_weights import DerivingStep, Making
 
     plain, worded = Step([], []), Step([], [], ["words"])
     assert recurring._recurs(plain) and recurring._recurs(ChainStep([plain, plain]))
@@ -275,7 +275,7 @@ def test_steps_with_numbers_of_the_host_are_bound_in_each_call(device):
 
 
 def test_arrays_of_the_host_have_no_address(device):
-    from nn_ext_cuda import recurring
+    from nn_ext_cuda.launch import recurring
 
     calls = []
 

@@ -14,7 +14,7 @@ SIZES = (1, 7, 1024, 3000)
 
 def bound(device, value=None, hyper=(0.5, 3.0)):
     """Gradients on the host and on the device, and the step that rescales them."""
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
 
     rng = np.random.default_rng(0)
     grads = [rng.normal(size=size).astype("float32") for size in SIZES]
@@ -54,8 +54,8 @@ def test_squares_of_large_gradients_do_not_overflow(device):
 @pytest.mark.parametrize("name", ["Adam", "Lamb", "AdaBelief"])
 @pytest.mark.parametrize("holds", [False, True])
 def test_an_update_is_left_out_while_the_norm_is_not_finite(cuda, name, holds):
-    from nn_ext_cuda import held
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
+    from nn_ext_cuda.launch import deferred
 
     solver = getattr(S, name)()
     numbers = np.array([*solver._numbers, 1.0])
@@ -66,12 +66,12 @@ def test_an_update_is_left_out_while_the_norm_is_not_finite(cuda, name, holds):
 
     def run():
         step()
-        held.flush()
+        deferred.flush()
 
     for value in (np.nan, np.inf, 1.0):
         guard[...] = value
         if holds:
-            with held.launch_together():
+            with deferred.launch_together():
                 run()
         else:
             run()

@@ -16,7 +16,7 @@ SHAPE = (4, 3, 5, 5)
 @pytest.fixture
 def joined(cuda, monkeypatch):
     """The joins of plans: "forward" or "backward", and whether there is a sum."""
-    from nn_ext_cuda.joinable import JoinableStep
+    from nn_ext_cuda.fusion.joinable import JoinableStep
 
     found = []
     with_relu, through_relu = JoinableStep.with_relu, JoinableStep.through_relu
@@ -320,9 +320,9 @@ def test_random_networks_are_joined_in_all_ways(joined):
 def test_a_gradient_of_a_shortcut_in_the_memory_of_x_is_not_written_before_x_is_read(device, shares):
     import emulated
 
-    from nn_ext_cuda.joinable import JoinableStep
-    from nn_ext_cuda.launch import Program, Step
-    from nn_ext_cuda.residual import take_gradients
+    from nn_ext_cuda.fusion.joinable import JoinableStep
+    from nn_ext_cuda.fusion.residual import take_gradients
+    from nn_ext_cuda.launch.program import Program, Step
 
     def step(name, arrays, ends=()):
         made = Step([(None, (), (), (), 0, name)], arrays)

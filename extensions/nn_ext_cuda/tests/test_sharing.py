@@ -51,7 +51,7 @@ HOW = ["dlpack", "interface"]
 
 @pytest.mark.parametrize("how", HOW)
 def test_others_read_what_was_held_back(cuda, how):
-    from nn_ext_cuda import held
+    from nn_ext_cuda.launch import deferred
 
     x, y = computed([1, 2])
     for value in range(4):
@@ -61,7 +61,7 @@ def test_others_read_what_was_held_back(cuda, how):
     with nn.launch_together():
         x.d = [5, 6]
         y.forward()
-        assert held._STATE.parts, "launches are held back"
+        assert deferred._STATE.parts, "launches are held back"
         assert consumer(array, how).tolist() == [10, 12]
 
 

@@ -12,11 +12,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 import compilers
 import sources
 
-from nn_ext_cuda import updates, words
+from nn_ext_cuda.codegen import words
 from nn_ext_cuda.kernels import KERNELS
-from nn_ext_cuda.layerwise import layerwise_code
-from nn_ext_cuda.rescale import rescale_code
-from nn_ext_cuda.solver_rules import LAYERWISE_RULES, RULES
+from nn_ext_cuda.kernels.solvers import updates
+from nn_ext_cuda.kernels.solvers.layerwise import layerwise_code
+from nn_ext_cuda.kernels.solvers.rescale import rescale_code
+from nn_ext_cuda.kernels.solvers.rules import LAYERWISE_RULES, RULES
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 #: A generated kernel, and kernels from files; with those of the engine they take a second or two.

@@ -15,7 +15,7 @@ TOLERANCES = {"float": 1e-6, "half": 4e-3, "bfloat16": 3e-2}
 @pytest.fixture
 def joined(cuda, monkeypatch):
     """The joins of plans: whether each is one of gradients."""
-    from nn_ext_cuda.summing import SummingStep
+    from nn_ext_cuda.fusion.summing import SummingStep
 
     found = []
     summed = SummingStep.summed

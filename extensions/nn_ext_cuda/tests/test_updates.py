@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nn_ext_cuda.multi_tensor import chunk_of, chunks
-from nn_ext_cuda.solver_rules import LAYERWISE_RULES, RULES
-from nn_ext_cuda.updates import update_code
+from nn_ext_cuda.kernels.solvers.multi_tensor import chunk_of, chunks
+from nn_ext_cuda.kernels.solvers.rules import LAYERWISE_RULES, RULES
+from nn_ext_cuda.kernels.solvers.updates import update_code
 
 SIZES = (1, 7, 1024, 1025, 3000)
 
@@ -43,7 +43,7 @@ def test_numbers_become_parameters_of_the_kernel():
 def test_updates_are_those_of_the_solver(device, name, dtype):
     import nn_core.solvers as S
     from nn_core.solvers import gradients
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
 
     rng = np.random.default_rng(0)
     changes = {rule.name: rule for rule in (gradients.WEIGHT_DECAY, gradients.SCALE_GRAD, gradients.CLIP_GRAD_BY_NORM)}
@@ -72,7 +72,7 @@ def test_updates_are_those_of_the_solver(device, name, dtype):
 @pytest.mark.parametrize("name", sorted([*RULES, *LAYERWISE_RULES]))
 def test_gradients_that_are_not_finite_have_the_effect_that_they_have_in_the_solver(device, name, bad):
     import nn_core.solvers as S
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
 
     if not hasattr(S, name):
         pytest.skip("a change of gradients, which solvers do not make")
@@ -92,7 +92,7 @@ def test_gradients_that_are_not_finite_have_the_effect_that_they_have_in_the_sol
 @pytest.mark.parametrize("name", ["AMSBound", "AdaBound", "AdamW", "SgdW"])
 def test_an_initial_rate_of_zero_leaves_the_parameter_alone(device, name):
     import nn_core.solvers as S
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
 
     solver = getattr(S, name)(0.0)
     w, g = device.asarray(np.float32([1, -2, 3])), device.asarray(np.ones(3, np.float32))
@@ -102,7 +102,7 @@ def test_an_initial_rate_of_zero_leaves_the_parameter_alone(device, name):
 
 
 def test_steps_of_lamb_without_a_length_are_left_out(device):
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
 
     w, g, m, v = (device.asarray(np.full(5, x, "float32")) for x in (2.0, 0.0, 0.0, 0.0))
     UPDATES["Lamb"].prepare((5,), "float32").bind([w], [g], [[m], [v]], np.array([0.1, 0.9, 0.99, 0, 10, 1e-6, 1, 0, 1.0]))()
@@ -135,7 +135,7 @@ def test_a_search_for_nan_and_infinity_waits_once_for_the_device(cuda, monkeypat
 @pytest.mark.parametrize("fixed_decay", [False, True])
 def test_the_settings_of_ada_belief_are_those_of_the_solver(device, t, rectify, amsgrad, fixed_decay):
     import nn_core.solvers as S
-    from nn_ext_cuda.updates import UPDATES
+    from nn_ext_cuda.kernels.solvers.updates import UPDATES
 
     switches = {"amsgrad": amsgrad, "fixed_decay": fixed_decay, "rectify": rectify}
     solver = S.AdaBelief(alpha=0.1, beta2=0.95, wd=0.2, eps=1e-3, weight_decouple=True, **switches)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nn_core.ext import Array
-from nn_ext_cuda.memory import allocated
+from nn_ext_cuda.memory.arrays import allocated
 
 
 class AlignedStep:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Array, Refusal
-from nn_ext_cuda.errors import DeviceError, DeviceMemoryError
+from nn_ext_cuda.device.errors import DeviceError, DeviceMemoryError
 
 #: Names of the statuses, without their prefix CUDNN_STATUS_ (cudnn_graph.h of cuDNN 9).
 STATUSES: Final[Mapping[int, str]] = {

@@ -5,9 +5,9 @@ import threading
 from typing import Any, ClassVar
 
 from nn_core.ext import Array
-from nn_ext_cuda import graphs
-from nn_ext_cuda.memory import allocated
-from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.device.runtime import cupy
+from nn_ext_cuda.launch import graphs
+from nn_ext_cuda.memory.arrays import allocated
 from nn_ext_cudnn import library
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from nn_core.ext import forget_prepared
-from nn_ext_cuda.precision import is_tf32_allowed
+from nn_ext_cuda.gemm.precision import is_tf32_allowed
 
 #: cudnnBackendNumericalNote_t.
 TENSOR_CORE: Final = 0

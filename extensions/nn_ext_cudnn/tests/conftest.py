@@ -28,7 +28,8 @@ def cudnn(monkeypatch):
     import fake_cudnn
     import fake_cupy
 
-    from nn_ext_cuda import code, graphs
+    from nn_ext_cuda.codegen import code
+    from nn_ext_cuda.launch import graphs
     from nn_ext_cudnn import library, precision
     from nn_ext_cudnn.graph import descriptor
 
@@ -96,11 +97,11 @@ def backend(cudnn, monkeypatch):
     from nn_core.engine.arrays import spaces
     from nn_core.engine.dispatch.plugin_manager import PLUGINS
     from nn_core.engine.dispatch.report import forget_fallbacks
-    from nn_ext_cuda import light
     from nn_ext_cuda import plugin as cuda
+    from nn_ext_cuda.gemm import cublaslt
     from nn_ext_cudnn import library
 
-    monkeypatch.setattr(light, "library", lambda: None)
+    monkeypatch.setattr(cublaslt, "library", lambda: None)
     monkeypatch.setattr(cuda, "why_not", lambda packages, driver: None)
     monkeypatch.setattr(library, "is_present", lambda: True)  # the core may hold the probe of the plugin already
     fake_cublas.install(monkeypatch, fake_cublas.FakeCublas())
@@ -123,7 +124,7 @@ def layouts(backend, monkeypatch):
     """A function that runs another one, and returns how often weights were laid out by it, in recorded graphs too."""
     import fake_cupy
 
-    from nn_ext_cuda.derived import Derived
+    from nn_ext_cuda.memory.derived_weights import Derived
 
     runs = []
 

@@ -50,7 +50,7 @@ def prepared(kernel, call_of):
 
 def on_device(desc, shift):
     """Normal numbers, off the alignment by `shift` elements."""
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     memory = cupy.asarray(RNG.normal(size=desc.size + 64).astype(dtype_of(desc.dtype)))
     start = (-memory.data.ptr % 64) // memory.itemsize + shift
@@ -104,7 +104,7 @@ def test_plans_compute_attention_and_its_gradients(kernel, cudnn, prepared, name
 
 def lying(array, by):
     """The same values, each row followed by `by` other numbers, and rows and heads in exchanged order."""
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     *leading, rows, width = array.shape
     heads = leading[-1:]
@@ -208,14 +208,14 @@ def test_without_an_engine_it_is_a_refusal(kernel, cudnn, prepared):
 
 
 def test_a_plan_with_numbers_of_the_host_is_recorded(kernel, cudnn, prepared):
-    from nn_ext_cuda import capture, held
+    from nn_ext_cuda.launch import capture, deferred
 
     call, arrays = prepared("mask of keys")
     section = capture.Section([kernel.forward(call).bind(*arrays[:6])])
     for _ in range(3):
         arrays[4].view(np.ndarray)[...] = np.nan
         section()
-    held.flush()
+    deferred.flush()
     assert section.graph_sizes() == [1]
     assert not section.apart()
     np.testing.assert_allclose(arrays[4].get(), true(arrays, is_causal=False)[0], rtol=0, atol=1e-2)

@@ -18,7 +18,7 @@ PLAIN = (2, 4, 6, 5), (6, 4, 3, 3), (6,)
 
 def arrays_of(call, shift=0):
     """Arrays on the device for a forward call, off their alignment by `shift` elements."""
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     rng = np.random.default_rng(0)
     arrays = []
@@ -50,7 +50,7 @@ def test_the_default_engine_is_exact_and_deterministic(kernels, call_of):
 
 
 def test_tf32_opens_the_engines_that_round(kernels, call_of):
-    from nn_ext_cuda import precision
+    from nn_ext_cuda.gemm import precision
 
     table, graphs = kernels
     call = call_of("Convolution", *PLAIN)
@@ -122,7 +122,7 @@ def test_arrays_off_their_alignment_get_a_plan_of_their_own(kernels, call_of, dt
 
 
 def test_without_such_a_plan_they_are_copied(kernels, call_of):
-    from nn_ext_cuda.graphs import record
+    from nn_ext_cuda.launch.graphs import record
 
     table, graphs = kernels
     call = call_of("Convolution", *PLAIN, dtype="float16")
@@ -237,7 +237,7 @@ def test_scratch_memory_is_shared_and_kept_for_recorded_graphs(kernels, call_of)
 
 
 def test_a_plan_is_recorded_in_a_cuda_graph(kernels, call_of):
-    from nn_ext_cuda import capture, held
+    from nn_ext_cuda.launch import capture, deferred
 
     table, graphs = kernels
     call = call_of("Convolution", *PLAIN)
@@ -248,7 +248,7 @@ def test_a_plan_is_recorded_in_a_cuda_graph(kernels, call_of):
         for arrays in pairs:
             arrays[3].view(np.ndarray)[...] = np.nan
         section()
-    held.flush()
+    deferred.flush()
     assert section.graph_sizes() == [2]
     assert not section.apart()
     assert len(graphs.engines) == 6
@@ -261,7 +261,7 @@ def test_a_step_is_recorded_in_another_thread_than_the_one_that_bound_it(kernels
 
     import fake_cupy
 
-    from nn_ext_cuda.graphs import record
+    from nn_ext_cuda.launch.graphs import record
     from nn_ext_cudnn import handle as handles
 
     monkeypatch.setattr(handles._Borrowed, "free", {})
@@ -288,7 +288,7 @@ def test_a_step_is_recorded_in_another_thread_than_the_one_that_bound_it(kernels
 
 
 def test_a_failure_names_the_function_and_the_sizes(kernels, call_of):
-    from nn_ext_cuda.errors import DeviceError
+    from nn_ext_cuda.device.errors import DeviceError
 
     table, graphs = kernels
     call = call_of("Convolution", *PLAIN)

@@ -65,7 +65,7 @@ def test_trainings_on_two_devices_take_turns(backend):
 
 
 def test_each_device_has_its_own_handle_and_scratch_memory(cudnn):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn import handle
 
     for make in (handle.current, handle.workspace):
@@ -79,7 +79,7 @@ def test_each_device_has_its_own_handle_and_scratch_memory(cudnn):
 def test_what_one_device_cannot_do_another_may(cudnn, call_of, monkeypatch):
     from fake_cudnn import RefusedError
 
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn.graph import plans
     from nn_ext_cudnn.kernels import KERNELS
     from nn_ext_cudnn.legacy import batch_norm_frame, networks, recurrent

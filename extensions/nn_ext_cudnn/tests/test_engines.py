@@ -36,7 +36,7 @@ sys.modules["cupy"] = fake_cupy.make()
 import emulated
 import numpy as np
 import sources
-from nn_ext_cuda.precision import allow_tf32
+from nn_ext_cuda.gemm.precision import allow_tf32
 from nn_ext_cudnn import precision
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph import attention_graph as attention

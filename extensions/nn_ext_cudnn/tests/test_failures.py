@@ -59,7 +59,7 @@ def test_an_error_in_preparation_is_a_refusal(kernels, cudnn, call_of, function,
 
 @pytest.mark.parametrize(("function", "shapes", "args", "part", "failing"), CASES)
 def test_memory_that_runs_out_in_preparation_is_told(kernels, cudnn, call_of, function, shapes, args, part, failing):
-    from nn_ext_cuda.errors import DeviceMemoryError
+    from nn_ext_cuda.device.errors import DeviceMemoryError
 
     call = call_of(function, *shapes, **args)
     _fail(cudnn, part, failing, 4004)
@@ -68,7 +68,7 @@ def test_memory_that_runs_out_in_preparation_is_told(kernels, cudnn, call_of, fu
 
 
 def test_a_device_that_has_failed_is_told(kernels, cudnn, call_of):
-    from nn_ext_cuda.errors import DeviceError
+    from nn_ext_cuda.device.errors import DeviceError
 
     _fail(cudnn, -1, "cudnnBackendFinalize", 5001)
     with pytest.raises(DeviceError, match="EXECUTION_FAILED_CUDA_DRIVER"):

@@ -49,7 +49,7 @@ def test_inference_lays_out_filters_once(layouts):
         expected = by_definition(drawn(k, IMAGE), *[drawn(k) / 4 for k in (1, 2)])
         np.testing.assert_allclose(y.d, expected, rtol=2e-2, atol=2e-2)
     assert n_layouts[-3:] == [0, 0, 0]
-    from nn_ext_cuda.arenas import memory_report
+    from nn_ext_cuda.memory.usage import memory_report
 
     report = {arena.name: arena for arena in memory_report()}["laid-out weights, among the arrays"]
     assert (report.count, report.used_bytes) == (2, 2 * 2 * int(np.prod(FILTERS)))
@@ -255,7 +255,7 @@ def assign_at_once(weight, values):
 
 def write_on_the_device(weight, values):
     """Through memory that another library shares."""
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     weight.solver.set_learning_rate(0.0)
     weight.variable.g = values

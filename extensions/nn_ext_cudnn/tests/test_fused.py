@@ -25,7 +25,7 @@ def graphs(cudnn):
 
 def run(kernel, call, seed=0):
     """The inputs and the outputs as NumPy arrays in double precision."""
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     rng = np.random.default_rng(seed)
     arrays = [

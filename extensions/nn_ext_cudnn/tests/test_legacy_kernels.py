@@ -115,7 +115,7 @@ def _bound(kernel, call, cupy):
     ],
 )
 def test_running_is_one_call(kernels, cudnn, name, function, call_of):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     args = {"kernel": (2, 2)} if name == "MaxPooling" else {}
     shapes = [(4, 3, 4, 4), *PARAMETERS] if name == "BatchNormalization" else [(4, 3, 4, 4)]
@@ -130,7 +130,7 @@ def test_running_is_one_call(kernels, cudnn, name, function, call_of):
 @pytest.mark.parametrize("offset", [1, 2, 4, 8])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_views_off_their_alignment_are_copied_where_values_are_narrow(kernels, cudnn, offset, dtype, call_of):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     call = call_of("Softmax", (4, 5), dtype=dtype)
     values = np.random.default_rng(0).normal(size=20).astype(dtype)
@@ -152,7 +152,7 @@ def test_views_off_their_alignment_are_copied_where_values_are_narrow(kernels, c
 
 
 def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, caplog, call_of):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     cudnn.parts[1].cudnnSoftmaxForward = _raise
     step, (x,), (y,) = _bound(kernels["Softmax"], call_of("Softmax", (4, 5)), cupy)
@@ -170,7 +170,7 @@ def test_what_cudnn_does_not_support_is_done_by_cuda_for_good(kernels, cudnn, ca
 
 @pytest.mark.parametrize("is_last", [False, True])
 def test_cuda_normalizes_what_cudnn_turns_out_not_to(kernels, call_of, cudnn, is_last):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn.legacy.images import channels_last
 
     cudnn.parts[2].cudnnBatchNormalizationForwardTrainingEx = _raise
@@ -190,7 +190,7 @@ def test_cuda_normalizes_what_cudnn_turns_out_not_to(kernels, call_of, cudnn, is
 
 
 def test_errors_name_the_function_and_its_arrays(kernels, call_of, cudnn):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn.errors import CudnnError
 
     cudnn.parts[1].cudnnSoftmaxForward = lambda *_: _raise(5003)
@@ -206,8 +206,8 @@ def _raise(status=3000, *_):
 
 
 def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn, call_of):
-    from nn_ext_cuda.capture import Section
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
+    from nn_ext_cuda.launch.capture import Section
     from nn_ext_cudnn import handle
 
     call = call_of("BatchNormalization", (4, 3, 2, 2), *PARAMETERS, dtype="float16")
@@ -234,7 +234,7 @@ def test_steps_are_recorded_as_a_graph_and_keep_their_memory(kernels, cudnn, cal
 @pytest.mark.parametrize("shape", [(4, 1, 3, 5), (4, 1, 6), (6, 1), (4, 3, 1, 1)])
 @pytest.mark.parametrize("batch_stat", [True, False])
 def test_statistics_are_those_of_channels_also_where_there_is_one(kernels, call_of, shape, batch_stat):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
 
     n_channels = (1, shape[1], *[1] * (len(shape) - 2))
     call = call_of("BatchNormalization", shape, *[n_channels] * 4, batch_stat=batch_stat)

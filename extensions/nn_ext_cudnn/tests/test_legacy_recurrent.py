@@ -51,7 +51,7 @@ def _layout(call):
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_weights_go_there_and_back(kernel, network, name, layers, dtype, own):
     """Rounded on their way where they are kept wider than cuDNN takes them."""
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn.legacy.weights import WeightCopy
 
     call = network(name, layers, dtype=dtype)
@@ -119,7 +119,7 @@ def test_what_cudnn_does_not_support_is_refused(kernel, network, cudnn):
 def test_what_cudnn_does_not_support_when_it_runs_is_refused_from_then_on(kernel, network, cudnn, monkeypatch):
     from fake_cudnn import RefusedError
 
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn.errors import NotSupportedError
     from nn_ext_cudnn.legacy import recurrent
 
@@ -155,7 +155,7 @@ def test_an_installation_without_networks_is_refused(kernel, network, cudnn):
 
 @pytest.mark.parametrize(("tf32", "math"), [(False, 3), (True, 0)])
 def test_tf32_is_used_where_it_is_allowed(kernel, network, cudnn, tf32, math):
-    from nn_ext_cuda import precision
+    from nn_ext_cuda.gemm import precision
 
     before = precision.is_tf32_allowed()
     precision.allow_tf32(tf32)
@@ -169,9 +169,9 @@ def test_tf32_is_used_where_it_is_allowed(kernel, network, cudnn, tf32, math):
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_steps_are_few_calls_and_can_be_recorded(kernel, network, cudnn, name, training):
-    from nn_ext_cuda.capture import Section
-    from nn_ext_cuda.describe import backward_arrays
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.codegen.describe import backward_arrays
+    from nn_ext_cuda.device.runtime import cupy
+    from nn_ext_cuda.launch.capture import Section
 
     call = network(name, training=training)
     (trace,) = kernel.private_shapes(call)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nn_ext_cuda.errors import DeviceError, DeviceMemoryError
+from nn_ext_cuda.device.errors import DeviceError, DeviceMemoryError
 from nn_ext_cudnn import errors, library
 
 
@@ -65,7 +65,7 @@ def test_a_function_that_a_version_lacks_is_told_with_the_version(cudnn):
 def test_handles_belong_to_a_thread_and_follow_its_stream(cudnn):
     import threading
 
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn import handle
 
     first = handle.current()
@@ -86,7 +86,7 @@ def test_handles_belong_to_a_thread_and_follow_its_stream(cudnn):
 
 
 def test_workspaces_grow_and_are_shared_on_a_stream(cudnn):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn import handle
 
     small = handle.workspace()

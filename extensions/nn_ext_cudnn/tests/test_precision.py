@@ -3,7 +3,7 @@
 import pytest
 
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
-from nn_ext_cuda.precision import allow_tf32
+from nn_ext_cuda.gemm.precision import allow_tf32
 from nn_ext_cudnn import precision
 from nn_ext_cudnn.precision import allow_nondeterministic, excluded_notes
 

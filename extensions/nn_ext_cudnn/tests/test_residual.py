@@ -42,7 +42,7 @@ def test_sum_and_relu_are_no_launches_of_their_own(cudnn, call_of, is_last, has_
 
 @pytest.mark.parametrize("place", [0, 5])
 def test_images_of_another_layout_are_turned(cudnn, call_of, place):
-    from nn_ext_cuda.runtime import cupy
+    from nn_ext_cuda.device.runtime import cupy
     from nn_ext_cudnn.kernels import KERNELS
     from nn_ext_cudnn.legacy.images import channels_last
 
@@ -63,7 +63,7 @@ def test_images_of_another_layout_are_turned(cudnn, call_of, place):
 @pytest.fixture
 def joined(backend, monkeypatch):
     """The joins of plans."""
-    from nn_ext_cuda.joinable import JoinableStep
+    from nn_ext_cuda.fusion.joinable import JoinableStep
 
     found = []
 
@@ -121,7 +121,7 @@ def launched(backend, monkeypatch):
     """Names of the kernels of nn_ext_cuda that steps launch, in recorded graphs too."""
     import fake_cupy
 
-    from nn_ext_cuda.launch import Step
+    from nn_ext_cuda.launch.program import Step
 
     found, run = [], Step.run
 
@@ -174,7 +174,7 @@ def test_the_gradients_of_two_branches_are_added_where_one_is_computed(launched,
 
 
 def test_whole_images_are_averaged_as_they_are_in_memory(backend, monkeypatch):
-    from nn_ext_cuda.launch import Step
+    from nn_ext_cuda.launch.program import Step
 
     steps, start = [], Step.__init__
 

@@ -107,7 +107,7 @@ def test_other_convolutions_are_not_timed(tuning, engine_of, cudnn, shapes, args
 
 
 def test_tf32_is_not_timed_and_not_taken_unless_it_is_asked_for(tuning, engine_of, cudnn):
-    from nn_ext_cuda import precision
+    from nn_ext_cuda.gemm import precision
 
     assert engine_of() == 0
     cudnn.parts[-1].engines.clear()
@@ -130,7 +130,7 @@ def test_it_can_be_turned_off(tuning, engine_of):
 def test_nothing_is_timed_while_a_graph_is_recorded_or_where_memory_is_short(tuning, engine_of, monkeypatch):
     import fake_cupy
 
-    from nn_ext_cuda.errors import DeviceMemoryError
+    from nn_ext_cuda.device.errors import DeviceMemoryError
 
     with monkeypatch.context() as patch:
         patch.setattr(fake_cupy.Graph, "recording", [])

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.pointwise import Pointwise
-from nn_ext_cuda.rows import refuse_rows, row_program
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.pointwise import Pointwise
+from nn_ext_cuda.codegen.rows import refuse_rows, row_program
 
 
 class Softmax:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Shape
-from nn_ext_cuda.pointwise import Pointwise
+from nn_ext_cuda.codegen.pointwise import Pointwise
 
 
 def _leading(call: Call) -> Sequence[Shape]:

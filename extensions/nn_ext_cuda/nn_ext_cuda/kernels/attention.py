@@ -11,12 +11,12 @@ from typing import ClassVar, Final, TypeAlias
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, forward_arrays
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
 from nn_ext_cuda.kernels.random import SeededProgram, dropping
-from nn_ext_cuda.launch import THREADS, Argument, Distance, Launch, Program
+from nn_ext_cuda.launch.program import THREADS, Argument, Distance, Launch, Program
 
 #: Threads of a block along the rows and along the columns of a tile, as in attention.cu.
 _SIDE: Final = 16

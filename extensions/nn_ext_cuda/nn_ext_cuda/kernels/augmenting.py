@@ -10,14 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import from_file, generated, part
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
-from nn_ext_cuda.faults import beyond_length
+from nn_ext_cuda.codegen.code import from_file, generated, part
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.located import located
+from nn_ext_cuda.device.faults import beyond_length
 from nn_ext_cuda.kernels.indexing import NOTHING
 from nn_ext_cuda.kernels.random import SeededProgram
-from nn_ext_cuda.launch import Argument, Launch, Program, flat
-from nn_ext_cuda.located import located
+from nn_ext_cuda.launch.program import Argument, Launch, Program, flat
 
 _LOOP: Final = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
 _BORDERS: Final = ("nearest", "reflect", "constant")

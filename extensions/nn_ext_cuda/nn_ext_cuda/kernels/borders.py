@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.located import located
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.located import located
 
 #: ``inside(p, length, mode)`` is the element that the place p of an endless axis shows. Modes: 0 repeats the edges, 1 mirrors
 #: the array with its edges, 2 mirrors it at its edges.

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import from_file
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import C_TYPES, real, real_type, refuse_dtypes
-from nn_ext_cuda.launch import Launch, Program
-from nn_ext_cuda.workspace import with_workspace
+from nn_ext_cuda.codegen.code import from_file
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real, real_type, refuse_dtypes
+from nn_ext_cuda.launch.program import Launch, Program
+from nn_ext_cuda.memory.workspace import with_workspace
 
 _THREADS: Final = 256
 

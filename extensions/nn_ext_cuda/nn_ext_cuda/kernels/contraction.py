@@ -13,15 +13,15 @@ from typing import Any, Final
 from numpy.lib.stride_tricks import as_strided
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.blas import Matrix
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.describe import forward_arrays
-from nn_ext_cuda.dtypes import ITEM_BYTES, refuse_dtypes
-from nn_ext_cuda.launch import Chain
-from nn_ext_cuda.precision import is_tf32_allowed
-from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import with_workspace
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.copies import Copies
+from nn_ext_cuda.codegen.describe import forward_arrays
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES, refuse_dtypes
+from nn_ext_cuda.gemm.blas import Matrix
+from nn_ext_cuda.gemm.precision import is_tf32_allowed
+from nn_ext_cuda.gemm.product import Product
+from nn_ext_cuda.launch.program import Chain
+from nn_ext_cuda.memory.workspace import with_workspace
 
 #: Dtypes in which nothing is rounded between one product and the next.
 _WIDE: Final = ("float32", "float64")

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.adding import gradients
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.convolving import Convolving
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.launch import Chain
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.fusion.adding import gradients
+from nn_ext_cuda.kernels.convolution_products import Convolving
+from nn_ext_cuda.launch.program import Chain
 
 
 class Convolution:

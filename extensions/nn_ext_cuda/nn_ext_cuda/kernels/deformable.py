@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.blas import Matrix
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.convolving import COLUMN_BYTES
-from nn_ext_cuda.describe import forward_arrays, forward_names
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
-from nn_ext_cuda.launch import Argument, Chain, Program, flat
-from nn_ext_cuda.precision import is_tf32_allowed
-from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import with_workspace
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
+from nn_ext_cuda.gemm.blas import Matrix
+from nn_ext_cuda.gemm.precision import is_tf32_allowed
+from nn_ext_cuda.gemm.product import Product
+from nn_ext_cuda.kernels.convolution_products import COLUMN_BYTES
+from nn_ext_cuda.launch.program import Argument, Chain, Program, flat
+from nn_ext_cuda.memory.workspace import with_workspace
 
 _X, _WEIGHT, _OFFSET, _MASK, _BIAS, _Y = range(6)
 

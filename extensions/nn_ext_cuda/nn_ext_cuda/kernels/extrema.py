@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import generated, length_parameters, unravelled
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
-from nn_ext_cuda.launch import THREADS, Argument, Launch, Program
-from nn_ext_cuda.layout import length_arguments, merged, pitch
-from nn_ext_cuda.rows import lanes_of
+from nn_ext_cuda.codegen.code import generated, length_parameters, unravelled
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.layout import length_arguments, merged, pitch
+from nn_ext_cuda.codegen.rows import lanes_of
+from nn_ext_cuda.launch.program import THREADS, Argument, Launch, Program
 
 #: An element and its number among those that are compared. NaN goes before numbers, and the first before its equals.
 _FUNCTIONS: Final = """\

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type, refuse_dtypes
-from nn_ext_cuda.faults import TELL, arguments_of
-from nn_ext_cuda.launch import Argument, Launch, Program
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.device.faults import TELL, arguments_of
+from nn_ext_cuda.launch.program import Argument, Launch, Program
 
 #: Shared memory that a block gets on every device, without what it needs besides.
 _SHARED_BYTES: Final = 47 * 1024

@@ -6,9 +6,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import generated
-from nn_ext_cuda.dtypes import C_TYPES
-from nn_ext_cuda.launch import Program, flat
+from nn_ext_cuda.codegen.code import generated
+from nn_ext_cuda.codegen.dtypes import C_TYPES
+from nn_ext_cuda.launch.program import Program, flat
 
 _LOOP: Final = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
 #: Numbers of an expression, from the call; integers become int64, others double.

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.constants import Constant, with_constants
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
-from nn_ext_cuda.launch import Argument, Launch, Program, flat
-from nn_ext_cuda.layout import divider
-from nn_ext_cuda.workspace import with_workspace
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.constants import Constant, with_constants
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.layout import divider
+from nn_ext_cuda.launch.program import Argument, Launch, Program, flat
+from nn_ext_cuda.memory.workspace import with_workspace
 
 #: Shared memory that a block gets on every device.
 _SHARED_BYTES: Final = 48 * 1024

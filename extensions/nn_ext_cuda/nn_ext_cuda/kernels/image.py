@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.located import located
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.located import located
 
 #: Taps of an output element on one axis. Its coordinate is numerator / by in integers, so that no rounding moves a tap;
 #: `times` and `plus` give the numerator. The transpose looks through the outputs around an input element.

@@ -8,14 +8,14 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import from_file
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, backward_names
-from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type, refuse_dtypes
-from nn_ext_cuda.faults import beyond_length
-from nn_ext_cuda.launch import THREADS, Launch, Program
-from nn_ext_cuda.located import located
-from nn_ext_cuda.pointwise import Pointwise
+from nn_ext_cuda.codegen.code import from_file
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.located import located
+from nn_ext_cuda.codegen.pointwise import Pointwise
+from nn_ext_cuda.device.faults import beyond_length
+from nn_ext_cuda.launch.program import THREADS, Launch, Program
 
 #: Blocks between which the rows of all tables are divided.
 _BLOCKS: Final = 528

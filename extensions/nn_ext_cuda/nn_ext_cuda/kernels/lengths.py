@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
 
 
 class NormNormalization:

@@ -8,16 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.blas import Matrix
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import ITEM_BYTES, refuse_dtypes
-from nn_ext_cuda.launch import Chain
-from nn_ext_cuda.layout import aligned
-from nn_ext_cuda.light import Epilogue, LightProduct
-from nn_ext_cuda.precision import is_tf32_allowed
-from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import with_workspace
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES, refuse_dtypes
+from nn_ext_cuda.codegen.layout import aligned
+from nn_ext_cuda.gemm.blas import Matrix
+from nn_ext_cuda.gemm.cublaslt import Epilogue, LightProduct
+from nn_ext_cuda.gemm.precision import is_tf32_allowed
+from nn_ext_cuda.gemm.product import Product
+from nn_ext_cuda.launch.program import Chain
+from nn_ext_cuda.memory.workspace import with_workspace
 
 
 class Affine:

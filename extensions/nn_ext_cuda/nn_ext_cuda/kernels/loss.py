@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import C_TYPES, refuse_dtypes
-from nn_ext_cuda.faults import FAULTS, beyond_classes
-from nn_ext_cuda.launch import Argument
-from nn_ext_cuda.pointwise import Pointwise
-from nn_ext_cuda.rows import refuse_rows, row_program
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import C_TYPES, refuse_dtypes
+from nn_ext_cuda.codegen.pointwise import Pointwise
+from nn_ext_cuda.codegen.rows import refuse_rows, row_program
+from nn_ext_cuda.device.faults import FAULTS, beyond_classes
+from nn_ext_cuda.launch.program import Argument
 
 
 class SoftmaxCrossEntropy:

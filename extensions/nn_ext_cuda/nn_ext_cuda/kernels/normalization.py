@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.joinable import Joinable
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.operand import uses
+from nn_ext_cuda.fusion.joinable import Joinable
+from nn_ext_cuda.fusion.summing import Summing
 from nn_ext_cuda.kernels.normalized_rows import Frame, Rows, row_gradients, row_normalization, rows_of
-from nn_ext_cuda.launch import Chain, Program
-from nn_ext_cuda.operand import uses
-from nn_ext_cuda.summing import Summing
+from nn_ext_cuda.launch.program import Chain, Program
 
 #: The name of a batch normalization with a sum and a ReLU.
 _FUSED: Final = "fused_batch_normalization"

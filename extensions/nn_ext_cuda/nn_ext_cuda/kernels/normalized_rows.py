@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import Call, Shape
-from nn_ext_cuda.dtypes import ITEM_BYTES, real, real_dtype
-from nn_ext_cuda.launch import THREADS, Launch, Program
-from nn_ext_cuda.rows import lanes_of, row_code
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES, real, real_dtype
+from nn_ext_cuda.codegen.rows import lanes_of, row_code
+from nn_ext_cuda.launch.program import THREADS, Launch, Program
 
 #: Elements of a row that a thread holds in registers at most.
 _KEPT: Final = 8

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import refuse_images, refuse_sizes
-from nn_ext_cuda.launch import Chain
-from nn_ext_cuda.located import located
+from nn_ext_cuda.codegen.compose import refuse_images, refuse_sizes
+from nn_ext_cuda.codegen.located import located
+from nn_ext_cuda.launch.program import Chain
 
 #: A pixel, 0 outside of the image.
 _PIXEL: Final = """\

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.faults import beyond_classes
-from nn_ext_cuda.layout import split_axes
-from nn_ext_cuda.located import located
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.layout import split_axes
+from nn_ext_cuda.codegen.located import located
+from nn_ext_cuda.device.faults import beyond_classes
 
 #: The lengths of the frame of a call, and numbers besides the arguments.
 Frame = Callable[[Call], tuple[Sequence[int], Mapping[str, int | float]]]

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.describe import backward_arrays, forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.describe import backward_arrays, forward_arrays
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
 from nn_ext_cuda.kernels.reduction import GLOBAL_AVERAGE
-from nn_ext_cuda.launch import Argument, Launch, Program, flat
+from nn_ext_cuda.launch.program import Argument, Launch, Program, flat
 
 _MODES: Final[Mapping[str, int]] = {"maximum": 0, "sum": 1, "average": 2}
 

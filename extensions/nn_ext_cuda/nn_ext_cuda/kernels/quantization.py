@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import generated
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import forward_arrays, forward_names
-from nn_ext_cuda.dtypes import C_TYPES, real_dtype, real_type, refuse_dtypes
-from nn_ext_cuda.launch import flat
-from nn_ext_cuda.ordering import Ordering
-from nn_ext_cuda.pointwise import Pointwise
+from nn_ext_cuda.codegen.code import generated
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.ordering import Ordering
+from nn_ext_cuda.codegen.pointwise import Pointwise
+from nn_ext_cuda.launch.program import flat
 
 
 def _range(args: Mapping[str, object]) -> Mapping[str, float]:

@@ -12,16 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner, Shape, function_spec
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.compose import Composition
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import C_TYPES, FLOATING
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.compose import Composition
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import C_TYPES, FLOATING
 from nn_ext_cuda.kernels.convolution import CONVOLUTION
 from nn_ext_cuda.kernels.linear import LINEAR
 from nn_ext_cuda.kernels.quantization import TINY as _TINY
 from nn_ext_cuda.kernels.random import SeededProgram
-from nn_ext_cuda.launch import THREADS, Argument, Chain, ChainStep, Launch, Program, flat
-from nn_ext_cuda.memory import allocated
+from nn_ext_cuda.launch.program import THREADS, Argument, Chain, ChainStep, Launch, Program, flat
+from nn_ext_cuda.memory.arrays import allocated
 
 _SIGN: Final = "(weight == 0 ? quantize_zero_to : weight > 0 ? R(1) : weight < 0 ? R(-1) : weight)"
 

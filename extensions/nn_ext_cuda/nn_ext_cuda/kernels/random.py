@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import Code, from_file
-from nn_ext_cuda.describe import forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES, real, real_type, refuse_dtypes
-from nn_ext_cuda.launch import Argument, Launch, Program, Step, flat
-from nn_ext_cuda.pointwise import Pointwise
-from nn_ext_cuda.words import Words
+from nn_ext_cuda.codegen.code import Code, from_file
+from nn_ext_cuda.codegen.describe import forward_arrays
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.pointwise import Pointwise
+from nn_ext_cuda.codegen.words import Words
+from nn_ext_cuda.launch.program import Argument, Launch, Program, Step, flat
 
 
 class SeededProgram(Program):

@@ -12,16 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.blas import Matrix
-from nn_ext_cuda.code import Code, from_file, part
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.describe import backward_names, forward_names
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.code import Code, from_file, part
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_names, forward_names
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.gemm.blas import Matrix
+from nn_ext_cuda.gemm.precision import is_tf32_allowed
+from nn_ext_cuda.gemm.product import Product
 from nn_ext_cuda.kernels.random import SeededProgram
-from nn_ext_cuda.launch import Argument, Chain, ChainStep, Launch, Program, flat
-from nn_ext_cuda.precision import is_tf32_allowed
-from nn_ext_cuda.product import Product
-from nn_ext_cuda.workspace import shared
+from nn_ext_cuda.launch.program import Argument, Chain, ChainStep, Launch, Program, flat
+from nn_ext_cuda.memory.workspace import shared
 
 _NULL: Final = np.uint64(0)
 

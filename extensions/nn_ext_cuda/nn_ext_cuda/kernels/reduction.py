@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.code import Code, part
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.describe import backward_arrays, forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.code import Code, part
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.describe import backward_arrays, forward_arrays
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.layout import split_axes
 from nn_ext_cuda.kernels.extrema import Extremum
-from nn_ext_cuda.launch import MAX_BLOCKS, THREADS, Launch, Program, flat
-from nn_ext_cuda.layout import split_axes
+from nn_ext_cuda.launch.program import MAX_BLOCKS, THREADS, Launch, Program, flat
 
 
 class Reduction:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import refuse_images
-from nn_ext_cuda.located import located
+from nn_ext_cuda.codegen.compose import refuse_images
+from nn_ext_cuda.codegen.located import located
 
 #: Samples of a bin on one axis, as the reference takes them.
 MOST_SAMPLES: Final = 1 << 16

@@ -1,6 +1,6 @@
 """Arrays resized as ONNX says it; an element is a weighted sum of a few others along each axis, its taps.
 
-Taps follow from the arguments alone, so they are tables, computed on the host once (see `nn_ext_cuda.constants`).
+Taps follow from the arguments alone, so they are tables, computed on the host once (see `nn_ext_cuda.codegen.constants`).
 """
 
 import math
@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import Code, generated, length_parameters, unravelled
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.constants import Constant, with_constants
-from nn_ext_cuda.dtypes import C_TYPES, real, real_dtype, real_type, refuse_dtypes
-from nn_ext_cuda.launch import Argument, Program, flat
-from nn_ext_cuda.layout import length_arguments
+from nn_ext_cuda.codegen.code import Code, generated, length_parameters, unravelled
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.constants import Constant, with_constants
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real, real_dtype, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.layout import length_arguments
+from nn_ext_cuda.launch.program import Argument, Program, flat
 
 _LOOP: Final = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
 #: How a place between two elements is rounded.

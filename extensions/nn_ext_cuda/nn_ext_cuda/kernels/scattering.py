@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.code import generated
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import C_TYPES, real_type, refuse_dtypes
-from nn_ext_cuda.faults import PARAMETERS, TELL, arguments_of, beyond_length
+from nn_ext_cuda.codegen.code import generated
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import C_TYPES, real_type, refuse_dtypes
+from nn_ext_cuda.codegen.located import located
+from nn_ext_cuda.codegen.ordering import Ordering
+from nn_ext_cuda.device.faults import PARAMETERS, TELL, arguments_of, beyond_length
 from nn_ext_cuda.kernels.indexing import NOTHING
-from nn_ext_cuda.launch import Argument, Launch, flat
-from nn_ext_cuda.located import located
-from nn_ext_cuda.ordering import Ordering
+from nn_ext_cuda.launch.program import Argument, Launch, flat
 
 _LOOP: Final = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
 

@@ -6,12 +6,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays
-from nn_ext_cuda.dtypes import C_TYPES, refuse_dtypes
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.copies import Copies
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays
+from nn_ext_cuda.codegen.dtypes import C_TYPES, refuse_dtypes
+from nn_ext_cuda.codegen.layout import aligned
 from nn_ext_cuda.kernels.borders import Bordered, Padding
-from nn_ext_cuda.layout import aligned
 
 #: ``arrange(copies, call, sources, targets)`` adds the copies from the arrays at the places `sources` to those at
 #: `targets`; a target that is not wanted is None.

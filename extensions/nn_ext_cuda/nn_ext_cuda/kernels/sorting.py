@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import real_dtype, refuse_dtypes
-from nn_ext_cuda.layout import split_axes
-from nn_ext_cuda.ordering import Ordering
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import real_dtype, refuse_dtypes
+from nn_ext_cuda.codegen.layout import split_axes
+from nn_ext_cuda.codegen.ordering import Ordering
 
 
 class Ordered:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner
-from nn_ext_cuda.compose import refuse_images, refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
-from nn_ext_cuda.located import located
+from nn_ext_cuda.codegen.compose import refuse_images, refuse_sizes
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.located import located
 
 #: The place of a normalized coordinate on an axis, in units of elements, and what a place outside becomes. NaN stays NaN.
 _FUNCTIONS: Final = """\

@@ -24,12 +24,12 @@ plugin.probe = lambda: None
 import fake_cublas  # noqa: E402
 import fake_cublaslt  # noqa: E402
 
-from nn_ext_cuda import blas, light  # noqa: E402
+from nn_ext_cuda.gemm import blas, cublaslt  # noqa: E402
 
 CUBLAS = fake_cublas.FakeCublas()
 CUBLASLT = fake_cublaslt.FakeCublasLt()
 blas.library = lambda: CUBLAS
-light.library = lambda: CUBLASLT
+cublaslt.library = lambda: CUBLASLT
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,7 @@ _TF32 = 77
 
 def install(monkeypatch, library):
     """Let `library` take the place of libcublas, with no handle made yet."""
-    from nn_ext_cuda import blas
+    from nn_ext_cuda.gemm import blas
 
     monkeypatch.setattr(blas, "library", lambda: library)
     forget_handles(monkeypatch)
@@ -20,7 +20,7 @@ def install(monkeypatch, library):
 
 def forget_handles(monkeypatch):
     """Go on as another thread would, which has no handles."""
-    from nn_ext_cuda import blas
+    from nn_ext_cuda.gemm import blas
 
     monkeypatch.setattr(blas, "_OF_THREAD", blas._OfThread())
     monkeypatch.setattr(blas._Lent, "free", {})

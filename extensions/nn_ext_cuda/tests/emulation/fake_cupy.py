@@ -405,7 +405,10 @@ def make():
 
 
 #: Modules of this package that hold CuPy.
-HOLDERS = [f"nn_ext_cuda.{name}" for name in ("runtime", "arenas", "backend", "capture", "device", "recycled", "recurring")]
+HOLDERS = [
+    *("nn_ext_cuda.backend", "nn_ext_cuda.device.devices", "nn_ext_cuda.device.runtime", "nn_ext_cuda.launch.capture"),
+    *("nn_ext_cuda.launch.recurring", "nn_ext_cuda.memory.small_blocks", "nn_ext_cuda.memory.usage"),
+]
 
 
 def forget_plugins():

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any, Final
 
 from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import Composition
-from nn_ext_cuda.describe import forward_arrays, forward_names
+from nn_ext_cuda.codegen.compose import Composition
+from nn_ext_cuda.codegen.describe import forward_arrays, forward_names
 from nn_ext_cuda.kernels.attention import ATTENTION as TILED
 from nn_ext_cuda.kernels.attention import ScaledDotProductAttention, log_sum_shape
-from nn_ext_cuda.launch import Chain
+from nn_ext_cuda.launch.program import Chain
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph.attention_graph import (
     BACKWARD,

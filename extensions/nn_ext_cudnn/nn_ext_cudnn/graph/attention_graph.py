@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from nn_core.ext import Shape
-from nn_ext_cuda.layout import pitch
+from nn_ext_cuda.codegen.layout import pitch
 from nn_ext_cudnn.graph.operations import Operation, Pointwise, Product, Reduction, Reshape, Tensor
 from nn_ext_cudnn.graph.plans import Graph
 

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Final, Literal
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.adding import gradients
-from nn_ext_cuda.compose import Composition, refuse_sizes
-from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.derived import WithDerived
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.dtypes import ITEM_BYTES, real_dtype, refuse_dtypes
-from nn_ext_cuda.launch import Chain, Program
+from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.copies import Copies
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES, real_dtype, refuse_dtypes
+from nn_ext_cuda.fusion.adding import gradients
+from nn_ext_cuda.launch.program import Chain, Program
+from nn_ext_cuda.memory.derived_weights import WithDerived
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph import geometry
 from nn_ext_cudnn.graph.operations import Convolution, Operation, Pointwise, Window

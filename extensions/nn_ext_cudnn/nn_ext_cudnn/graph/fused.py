@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.compose import Composition
-from nn_ext_cuda.derived import WithDerived
-from nn_ext_cuda.describe import forward_arrays, forward_names
-from nn_ext_cuda.launch import Chain, Program
+from nn_ext_cuda.codegen.compose import Composition
+from nn_ext_cuda.codegen.describe import forward_arrays, forward_names
+from nn_ext_cuda.launch.program import Chain, Program
+from nn_ext_cuda.memory.derived_weights import WithDerived
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.graph.convolution import ConvolutionKernel, Epilogue, channels_last, filters_by_pixel
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Shape
-from nn_ext_cuda.dtypes import ITEM_BYTES
-from nn_ext_cuda.layout import pitch
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES
+from nn_ext_cuda.codegen.layout import pitch
 from nn_ext_cudnn.graph.operations import Tensor
 
 #: cuDNN knows images of two and three spatial axes.

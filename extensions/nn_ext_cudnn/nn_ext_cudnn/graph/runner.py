@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 from nn_core.ext import Array
-from nn_ext_cuda.errors import failed
-from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.device.errors import failed
+from nn_ext_cuda.device.runtime import cupy
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.aligned import AlignedStep, on_stand_ins, stand_in
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nn_core.ext import atomic_writer
-from nn_ext_cuda import held
-from nn_ext_cuda.dtypes import ITEM_BYTES
-from nn_ext_cuda.errors import DeviceMemoryError
-from nn_ext_cuda.memory import allocated
-from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES
+from nn_ext_cuda.device.errors import DeviceMemoryError
+from nn_ext_cuda.device.runtime import cupy
+from nn_ext_cuda.launch import deferred
+from nn_ext_cuda.memory.arrays import allocated
 from nn_ext_cudnn import library
 from nn_ext_cudnn.errors import CudnnError, is_final
 from nn_ext_cudnn.graph.operations import Convolution, Operation, Tensor
@@ -74,7 +74,7 @@ def timed(graph: Sequence[Operation], plans: Sequence["Plan"]) -> dict[int, floa
         DeviceMemoryError: when the tensors and the scratch memory do not fit.
         CudnnError: when the device has failed.
     """
-    held.flush()
+    deferred.flush()
     tensors = {tensor.uid: tensor for operation in graph for tensor in operation.tensors if not tensor.is_virtual}
     arrays = {uid: _memory(tensor) for uid, tensor in tensors.items()}
     scratch = allocated((max(1, *(plan.workspace_bytes for plan in plans)),), "uint8")

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Shape
-from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.runtime import cupy
+from nn_ext_cuda.codegen.copies import Copies
+from nn_ext_cuda.device.runtime import cupy
 from nn_ext_cudnn import handle, library
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, is_final, one_line
 from nn_ext_cudnn.legacy import api

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nn_core.ext import Array, ArrayDesc, Call, Runner, Shape
-from nn_ext_cuda.compose import Composition
-from nn_ext_cuda.dtypes import real_dtype
+from nn_ext_cuda.codegen.compose import Composition
+from nn_ext_cuda.codegen.dtypes import real_dtype
 from nn_ext_cuda.kernels.normalization import NORMALIZATION as CUDA_NORMALIZATION
 from nn_ext_cudnn.legacy.batch_norm_frame import as_matrix, axes_of, frame_of, rearranged
 from nn_ext_cudnn.legacy.recipe import At, LibraryCall, Recipe

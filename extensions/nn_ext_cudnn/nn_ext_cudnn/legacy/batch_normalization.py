@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.joinable import Joinable
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.fusion.joinable import Joinable
 from nn_ext_cuda.kernels.normalization import BATCH_NORMALIZATION as CUDA_NORMALIZATION
 from nn_ext_cuda.kernels.normalization import FUSED_BATCH_NORMALIZATION as CUDA_FUSED
 from nn_ext_cudnn.legacy import api

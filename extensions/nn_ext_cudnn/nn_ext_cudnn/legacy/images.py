@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from nn_core.ext import ArrayDesc, Shape
-from nn_ext_cuda.dtypes import ITEM_BYTES
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES
 from nn_ext_cudnn.legacy.descriptors import Descriptor, contiguous, tensor
 
 

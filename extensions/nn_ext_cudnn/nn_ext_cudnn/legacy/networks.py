@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from nn_core.ext import Call
-from nn_ext_cuda.dtypes import ITEM_BYTES
-from nn_ext_cuda.precision import is_tf32_allowed
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES
+from nn_ext_cuda.gemm.precision import is_tf32_allowed
 from nn_ext_cudnn import handle, library
 from nn_ext_cudnn.legacy import api, descriptors
 from nn_ext_cudnn.legacy.descriptors import Descriptor

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from nn_core.ext import Array, Runner, Shape
-from nn_ext_cuda.dtypes import ITEM_BYTES
-from nn_ext_cuda.errors import failed
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES
+from nn_ext_cuda.device.errors import failed
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.aligned import AlignedStep, on_stand_ins, stand_in
 from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located

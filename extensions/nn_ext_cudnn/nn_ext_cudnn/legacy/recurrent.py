@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from nn_core.ext import Call, Kernel, Refusal, Runner, Shape, forget_prepared
-from nn_ext_cuda.describe import backward_arrays, backward_names, forward_arrays, forward_names
+from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.networks import network_of, pieces_of
 from nn_ext_cudnn.legacy.recurrent_work import WEIGHTS, Work

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Shape
-from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.derived import WithDerived
-from nn_ext_cuda.dtypes import ITEM_BYTES
+from nn_ext_cuda.codegen.copies import Copies
+from nn_ext_cuda.codegen.dtypes import ITEM_BYTES
+from nn_ext_cuda.memory.derived_weights import WithDerived
 from nn_ext_cudnn.legacy import api
 from nn_ext_cudnn.legacy.descriptors import Descriptor
 from nn_ext_cudnn.legacy.networks import network_of, pieces_of, question_of

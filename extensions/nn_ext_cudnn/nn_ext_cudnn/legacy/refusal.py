@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from nn_core.ext import Call, Refusal
-from nn_ext_cuda.compose import refuse_sizes
-from nn_ext_cuda.dtypes import refuse_dtypes
+from nn_ext_cuda.codegen.compose import refuse_sizes
+from nn_ext_cuda.codegen.dtypes import refuse_dtypes
 from nn_ext_cudnn.errors import CudnnError, refusal
 
 

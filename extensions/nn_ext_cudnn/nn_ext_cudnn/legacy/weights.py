@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import Array, ArrayDesc
-from nn_ext_cuda.code import Code
-from nn_ext_cuda.copies import Copies
-from nn_ext_cuda.dtypes import C_TYPES, ITEM_BYTES, real_type
-from nn_ext_cuda.launch import THREADS, Chain, Launch, Program
-from nn_ext_cuda.memory import allocated
+from nn_ext_cuda.codegen.code import Code
+from nn_ext_cuda.codegen.copies import Copies
+from nn_ext_cuda.codegen.dtypes import C_TYPES, ITEM_BYTES, real_type
+from nn_ext_cuda.launch.program import THREADS, Chain, Launch, Program
+from nn_ext_cuda.memory.arrays import allocated
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.errors import NotSupportedError
 from nn_ext_cudnn.legacy import api, descriptors
@@ -173,7 +173,7 @@ class WeightCopy:
 
     def bind(self, *arrays: Array | None) -> Any:
         """The launch on these arrays."""
-        from nn_ext_cuda.runtime import cupy  # tables can be made without CuPy
+        from nn_ext_cuda.device.runtime import cupy  # tables can be made without CuPy
 
         if self._on_device is None:
             self._on_device = cupy.asarray(self._table)
@@ -182,7 +182,7 @@ class WeightCopy:
 
 
 class Packing:
-    """The program that packs weights into the memory of cuDNN; see `nn_ext_cuda.derived.WithDerived`.
+    """The program that packs weights into the memory of cuDNN; see `nn_ext_cuda.memory.derived_weights.WithDerived`.
 
     Args:
         found: The pieces.

@@ -1,0 +1,1 @@
+"""Devices as such: driver, toolkit, errors, and CuPy for the modules that run something."""

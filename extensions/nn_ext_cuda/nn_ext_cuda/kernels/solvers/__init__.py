@@ -1,0 +1,1 @@
+"""Updates of all parameters of a solver in one or two launches."""

@@ -1,0 +1,1 @@
+"""Launches: programs of one function, those that wait for others, and CUDA graphs of them."""

@@ -1,0 +1,1 @@
+"""Memory of a device: arrays, small blocks, workspaces, and weights in other layouts."""
