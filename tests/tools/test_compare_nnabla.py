@@ -50,7 +50,7 @@ def compare_with(functions: str, folder: Path, *arguments: str) -> subprocess.Co
     """Run the tool with a package called nnabla whose module of functions is `functions`, made of nn_core."""
     package = folder / "nnabla"
     package.mkdir()
-    (package / "__init__.py").write_text("from nn_core import Variable, auto_forward\n")
+    (package / "__init__.py").write_text("from nn_core import Variable, auto_forward, recompute\n")
     (package / "functions.py").write_text(f"from nn_core.functions import *\n{functions}\n")
     command = [sys.executable, str(TOOLS / "nnabla" / "compare_nnabla.py"), "--nnabla-python", sys.executable, "--cases", "3"]
     paths = os.pathsep.join((str(folder), str(TOOLS.parent)))

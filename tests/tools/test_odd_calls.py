@@ -151,3 +151,27 @@ def test_functions_of_functions_have_no_gradient_that_runs_alone():
     y = F.relu(F.tanh(nn.Variable((2,), need_grad=True)))
     with pytest.raises(ValueError, match=SEVERAL):
         _backward_alone([y], [y], accumulate=True)
+
+
+@pytest.mark.parametrize("manner", odd_calls.DETOURS)
+def test_gradients_of_gradients_go_with_other_shapes_and_recomputation(manner):
+    case, _ = case_of("tanh", held=5)
+    case = {**case, "wrt": ["x0"], "second": ["x0"], "manner": manner}
+    arrays = {"x0": np.array([[0.3, -0.5], [1.0, 2.0]], np.float32)}
+    found, errors = run("nn_core", case, arrays)
+    plain, _ = run("nn_core", {**case, "manner": ""}, arrays)
+    assert not errors and ("out0" in found) == (manner == "reset")
+    np.testing.assert_array_equal(found["grad_x0"], plain["grad_x0"])
+
+
+def test_a_detour_that_changes_something_is_told_where_nnabla_refuses(monkeypatch):
+    case, _ = case_of("tanh", held=0)
+    case, arrays = {**case, "wrt": ["x0"], "manner": "reset"}, {"x0": np.array([0.3, -0.5], np.float32)}
+    assert odd_calls.judge(case, arrays, {}, {"forward": "refused"}) == {}
+
+    def changed(package, case, arrays):
+        results, errors = run(package, case, arrays)
+        return ({**results, "out0": results["out0"] + 1} if case["manner"] else results), errors
+
+    monkeypatch.setattr(odd_calls, "run", changed)
+    assert odd_calls.judge(case, arrays, {}, {"forward": "refused"}) == {"out0": "nn_core differs from one pass"}

@@ -4,11 +4,12 @@
 
 A case is a row of nnabla_samples.py in which something was made odd: settings at or beyond the ends of what is usual,
 arrays of zeros, of equal, tied, large, tiny or negative numbers or of another dtype, gradients that hold something
-before, gradients of gradients, inputs that had another shape in the first pass, and the gradient of the function alone,
-which it adds or writes. NNabla runs them in its own interpreter, as for compare_nnabla.py, which compares usual
-arguments. Of what both take and answer differently, values are held against a computation in float64, and gradients
-against differences of such values, or against the rule in float64 where a gradient is no slope by definition. Printed is
-a row for each function and verdict, with an example; the exit status is 1 if nn_core is wrong somewhere.
+before, gradients of gradients, inputs that had another shape in the first pass, recomputation, all of these together, and
+the gradient of the function alone, which it adds or writes. NNabla runs them in its own interpreter, as for
+compare_nnabla.py, which compares usual arguments. Of what both take and answer differently, values are held against a
+computation in float64, and gradients against differences of such values, or against the rule in float64 where a gradient
+is no slope by definition. Printed is a row for each function and verdict, with an example; the exit status is 1 if nn_core
+is wrong somewhere.
 """
 
 import json
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from compare_nnabla import TOLERANCE, TOLERANCES, arrays_of, describe, run_there
 from nnabla_samples import SAMPLES, Draw, Sample
-from run_nnabla_cases import SEVERAL, Results, run
+from run_nnabla_cases import SEVERAL, Results, longer, run
 
 import nn_core as nn
 
@@ -60,9 +61,12 @@ NO_SLOPE: Final = frozenset([
     "min_max_quantize", "quantize_linear", "dequantize_linear",
 ])  # fmt: skip
 #: How a case is run, where not by one pass over a graph of these inputs.
-MANNERS: Final = ("reset", "add", "write")
+MANNERS: Final = ("reset", "recompute", "reset, recompute", "add", "write")
+#: Those that give what one pass gives, and go with gradients of gradients too.
+DETOURS: Final = MANNERS[:3]
 VERDICTS: Final = (
-    "nn_core is wrong", "nn_core refuses", "both are wrong", "NNabla is wrong", "no slope", "outside the domain", "equal",
+    "nn_core is wrong", "nn_core differs from one pass", "nn_core refuses", "both are wrong", "NNabla is wrong", "no slope",
+    "outside the domain", "equal",
 )  # fmt: skip
 
 
@@ -80,10 +84,12 @@ def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
         else:
             changed += _with_odd_array(draw, sample)
     case = {**describe(name, sample), "held": draw.one_of(0, 0, 1), "odd": changed}
-    if draw.length(1, 3) == 1 and case["wrt"] and not case["dynamic"]:
+    if case["dynamic"]:
+        return sample, case
+    if draw.length(1, 3) == 1 and case["wrt"]:
         case["second"] = case["wrt"]
-    elif draw.length(1, 2) == 1 and not case["dynamic"]:
-        case["manner"] = draw.one_of(*MANNERS)
+    if draw.length(1, 2) == 1:
+        case["manner"] = draw.one_of(*(DETOURS if "second" in case else MANNERS))
     return sample, case
 
 
@@ -115,9 +121,14 @@ def _with_odd_array(draw: Draw, sample: Sample) -> list[str]:
 def judge(
     case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], theirs: Results, errors: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the verdict by result, one for the whole case if it is refused, none if NNabla refuses or draws numbers."""
-    if "forward" in errors or case["random"]:
+    """Return the verdict by result, one for the whole case if it is refused, none where numbers are drawn.
+
+    Where NNabla refuses, there is one only if another shape before, or recomputation, has changed something here.
+    """
+    if case["random"]:
         return {}
+    if "forward" in errors:
+        return _as_one_pass(case, arrays)
     if not _is_defined(case, arrays):
         return {"arguments": "outside the domain"}
     ours, our_errors = run("nn_core", case, arrays)
@@ -127,7 +138,7 @@ def judge(
     if refused:
         return {refused: "nn_core refuses"}
     with nn.context_scope(nn.Context(["reference:double"])):
-        exact, _ = run("nn_core", case, arrays)
+        exact, _ = run("nn_core", {**case, "manner": ""} if case.get("manner") in DETOURS else case, arrays)
     verdicts = {}
     for key in theirs.keys() & ours.keys():
         tolerance = TOLERANCES.get(case["api"], TOLERANCE)
@@ -140,6 +151,22 @@ def judge(
             right = [close(results[key], exact.get(key), tolerance) for results in (ours, theirs)]
         verdicts[key] = _verdict(*right)
     return verdicts
+
+
+def _as_one_pass(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Return a verdict for each result that is another one than that of one pass."""
+    if case.get("manner") not in DETOURS:
+        return {}
+    once = {**case, "manner": ""}
+    plain, refused = run("nn_core", once, arrays)
+    before, refused_before = run("nn_core", once, longer(arrays)) if "reset" in case["manner"] else (plain, {})
+    if refused or refused_before or before.keys() != plain.keys():
+        return {}  # it does not take these inputs, or no longer ones, or gives another number of results for them
+    found, errors = run("nn_core", case, arrays)
+    verdicts = dict.fromkeys(errors.values(), "nn_core differs from one pass")
+    tolerance = TOLERANCES.get(case["api"], TOLERANCE)
+    differing = [key for key in found.keys() & plain.keys() if not close(found[key], plain[key], tolerance)]
+    return verdicts | dict.fromkeys(differing, "nn_core differs from one pass")
 
 
 def _is_defined(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bool:
@@ -216,7 +243,7 @@ def report(found: Mapping[tuple[str, str, str], list[str]], n_cases: int) -> int
             click.echo(f"{verdict}: {name} {key} ({len(examples)})\n    {examples[0]}")
     counts = {verdict: sum(len(rows) for (kind, *_), rows in found.items() if kind == verdict) for verdict in VERDICTS}
     click.echo(f"{n_cases} cases; results: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}")
-    return sum(verdict == "nn_core is wrong" for verdict, *_ in found)
+    return sum(verdict in VERDICTS[:2] for verdict, *_ in found)
 
 
 def _text(sample: Sample, case: Mapping[str, Any]) -> str:

@@ -29,49 +29,53 @@ def run(package: str, case: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
 
     With inputs named by "second" the gradients are those of their gradients; "held" is what gradients hold before, and
     "wants_loss" asks for the number of which the gradients are taken. The "manner" is "reset" for inputs that had another
-    shape in a pass before, "add" and "write" for the gradient of the function alone, which is added to what its inputs hold
-    or written over it.
+    shape in a pass before, "recompute" for values that are dropped and computed again by the backward pass, "reset, recompute"
+    for both, "add" and "write" for the gradient of the function alone, which is added to what its inputs hold or written over
+    it.
     """
     nn, functions = importlib.import_module(package), importlib.import_module(f"{package}.functions")
     wrt = case["wrt"]
     manner = case.get("manner", "")
-    first = _longer(arrays) if manner == "reset" else arrays
+    resets, drops = "reset" in manner, "recompute" in manner
+    first = longer(arrays) if resets else arrays
     variables = {name: _variable(nn, array, name in wrt, case.get("held", 0)) for name, array in first.items()}
     results: Results = {}
     try:
-        outputs, ends, loss, factors = _graph(nn, functions, case, variables)
-        if manner == "reset":
-            loss.forward()
-            loss.backward()
+        with nn.recompute(drops):
+            outputs, terms, loss = _graph(nn, functions, case, variables)
+        if resets:
+            loss.forward(clear_no_need_grad=drops)
+            loss.backward(clear_buffer=drops)
             _reset(nn, variables, arrays, case["held"])
-            for output, factor in zip(ends, factors, strict=True):
-                output.forward()
-                factor.reset_shape(output.shape, True)
-                factor.d = _factors(output.shape)
+            for value, factor in terms:
+                value.forward()
+                factor.reset_shape(value.shape, True)
+                factor.d = _factors(value.shape)
             _reset(nn, variables, arrays, case["held"])
         if not case["dynamic"]:
             for end in [*(outputs if case.get("second") else ()), loss]:
-                end.forward()
+                end.forward(clear_no_need_grad=drops)
         if case.get("wants_loss"):
             results["loss"] = np.array(loss.d)
-        results.update({f"out{n}": np.array(output.d) for n, output in enumerate(outputs)})
+        if not drops:
+            results.update({f"out{n}": np.array(output.d) for n, output in enumerate(outputs)})
         results.update({f"in_{name}": np.array(value.d) for name, value in variables.items()})
     except Exception as error:
         return results, {"forward": _last_line(error)}
     if wrt:
         try:
             if manner in ("add", "write"):
-                _backward_alone(outputs, ends, accumulate=manner == "add")
+                _backward_alone(outputs, [value for value, _ in terms], accumulate=manner == "add")
             else:
-                loss.backward()
+                loss.backward(clear_buffer=drops)
             results.update({f"grad_{name}": np.array(variables[name].g) for name in wrt})
         except Exception as error:
             return results, {"backward": _last_line(error)}
     return results, {}
 
 
-def _graph(nn: Any, functions: Any, case: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """Call the function; returns its results, those in the loss, the loss, and the factors of these results in it."""
+def _graph(nn: Any, functions: Any, case: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[Any, list[Any], Any]:
+    """Call the function; returns its results, the terms of the loss as pairs of a value and its factor, and the loss."""
     inputs = [None if name is None else variables[name] for name in case["inputs"]]
     named = {key: variables[name] for key, name in case["named"].items()}
     settings = {key: _setting(value) for key, value in case["settings"].items()}
@@ -80,12 +84,15 @@ def _graph(nn: Any, functions: Any, case: Mapping[str, Any], variables: Mapping[
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         ends = [outputs[n] for n in case["sources"] or range(len(outputs))]
         loss, factors = _weighted_sum(nn, functions, ends)
+        terms = list(zip(ends, factors, strict=True))
         if case.get("second"):
-            loss, _ = _weighted_sum(nn, functions, nn.grad([loss], [variables[name] for name in case["second"]]))
-    return outputs, ends, loss, factors
+            gradients = nn.grad([loss], [variables[name] for name in case["second"]])
+            loss, factors = _weighted_sum(nn, functions, gradients)
+            terms += zip(gradients, factors, strict=True)
+    return outputs, terms, loss
 
 
-def _longer(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def longer(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return arrays that are twice as long, along the first axis of the first one and of those that are as long there."""
     length = next((array.shape[:1] for array in arrays.values()), ())
     return {
