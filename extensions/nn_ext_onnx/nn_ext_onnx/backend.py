@@ -11,6 +11,7 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_ext_onnx.importing.models import Loader, Network, read_model
+from nn_ext_onnx.importing.values import held
 
 #: Graphs of a model that are kept, for the shapes and settings that came last.
 _KEPT: Final = 8
@@ -68,6 +69,7 @@ def _listed(inputs: Any) -> Sequence[Any]:
 
 
 def _computed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array = held(array)
     return array if array.dtype.kind in "iu" or array.dtype == np.float64 else array.astype(np.float32)
 
 

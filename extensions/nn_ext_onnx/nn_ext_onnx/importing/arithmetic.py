@@ -9,7 +9,7 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.registry import Made, Node, operator
-from nn_ext_onnx.importing.values import UnsupportedError, is_float, is_whole
+from nn_ext_onnx.importing.values import NARROW, UnsupportedError, is_float, is_whole
 
 _UNARY: Final[dict[str, Callable[[nn.Variable], nn.Variable]]] = {
     "Abs": F.abs,
@@ -172,13 +172,11 @@ def _cast(node: Node) -> Any:
     target, source = node.dtypes[0], node[0].dtype
     if target is None or not (is_float(target) or target.kind == "b") or not _is_number(source):
         raise UnsupportedError(f"numbers of type {source} as {target}")
-    if target.itemsize < 2 and target.kind != "b":
-        raise UnsupportedError(f"numbers of type {target}")
     return F.not_equal_scalar(node.x, 0.0) if target.kind == "b" else F.identity(node.x)
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
-    return is_whole(dtype) or is_float(dtype) or dtype.kind == "b"
+    return is_whole(dtype) or is_float(dtype) or dtype.kind == "b" or dtype.name in NARROW
 
 
 @operator("Dropout")

@@ -14,8 +14,8 @@ import nn_core.functions as F
 from nn_core.ext import NNCoreError, budget
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, computed, evaluate, require_small
-from nn_ext_onnx.importing.host import as_levels, moved, moves_levels, on_host
-from nn_ext_onnx.importing.registry import FROM_NUMBERS, WHOLE, WHOLE_RESULTS, Converter, Node, find, number_type
+from nn_ext_onnx.importing.host import as_levels, kind_on_host, moved, moves_levels, needs_host, on_host
+from nn_ext_onnx.importing.registry import FROM_NUMBERS, Converter, Node, find, number_type
 from nn_ext_onnx.importing.values import (
     COMPUTED,
     Array,
@@ -168,7 +168,7 @@ class Builder:
         if self._is_foldable(node):
             return self._folded(node)
         convert = self._converter(node)
-        if convert is None and self._needs_host(node):
+        if convert is None and needs_host(node):
             return self._on_host(node)
         if convert is None:
             return self._expanded(node, schema)
@@ -241,26 +241,15 @@ class Builder:
         convert = find(_domain(node.proto), node.kind, node.opset)
         if convert is not None and moves_levels(node):
             return functools.partial(moved, convert)
-        return None if self._needs_host(node) else convert
-
-    def _needs_host(self, node: Node) -> bool:
-        """Whether whole numbers are computed by an operator whose converter knows floating-point ones only."""
-        key = (_domain(node.proto), node.kind)
-        takes = [_holds_whole(value) for value in node.inputs]
-        if key in WHOLE or (key in WHOLE_RESULTS and not any(takes[:1])):
-            return False
-        dtypes = [dtype for dtype in node.dtypes if dtype is not None]
-        if any(is_whole(dtype) for dtype in dtypes):
-            return True
-        return any(takes) and bool(dtypes) and all(dtype.kind == "b" for dtype in dtypes)  # a comparison
+        return None if needs_host(node) else convert
 
     def _on_host(self, node: Node) -> list[Value | None]:
         shapes = [shape for shape in node.shapes if shape is not None]
         dtypes = [dtype for dtype in node.dtypes if dtype is not None]
         if len(shapes) != len(node.proto.output) or len(dtypes) != len(shapes) or not all(node.proto.output):
             return self._at_present(node)
-        kinds = {is_whole(dtype) for dtype in dtypes}
-        if np.dtype("uint64") in dtypes or node.kind in RANDOM or len(kinds) > 1:
+        kinds = {kind_on_host(dtype) for dtype in dtypes}
+        if node.kind in RANDOM or len(kinds) > 1:
             raise UnsupportedError(f"numbers of type {', '.join(map(str, dtypes))}")
         self._require_computed(node)
         evaluator = Evaluator(node.proto, self.opsets)
@@ -425,10 +414,6 @@ def _demand_settings(node: Node) -> None:
 
 def _first_dtype(node: Node) -> np.dtype[Any]:
     return next((value.dtype for value in node.inputs if value is not None), np.dtype(np.float32))
-
-
-def _holds_whole(value: Value | None) -> bool:
-    return value is not None and is_whole(value.dtype)
 
 
 def _dtype_of(tensor: Any) -> np.dtype[Any] | None:

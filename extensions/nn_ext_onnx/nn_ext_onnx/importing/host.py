@@ -8,8 +8,8 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.function import PythonFunction
-from nn_ext_onnx.importing.registry import Node
-from nn_ext_onnx.importing.values import LEVELS, Array, Value
+from nn_ext_onnx.importing.registry import WHOLE, WHOLE_RESULTS, Node
+from nn_ext_onnx.importing.values import LEVELS, NARROW, Array, Value, is_whole
 
 #: Results from arrays in the dtypes of the model, None where an input is left out.
 Compute: TypeAlias = Callable[[Sequence[Array | None]], Sequence[Array]]
@@ -23,7 +23,7 @@ class HostFunction(PythonFunction):
         compute: the results.
         dtypes: of the inputs that are given, None for those that are left out.
         shapes: of the outputs.
-        is_whole: whether the outputs are integers; else they are float32.
+        kind: the dtype of all outputs: int64, float32 or float64.
     """
 
     def __init__(
@@ -32,11 +32,11 @@ class HostFunction(PythonFunction):
         compute: Compute,
         dtypes: Sequence[np.dtype[Any] | None],
         shapes: Sequence[tuple[int, ...]],
-        is_whole: bool = True,
+        kind: str = "int64",
     ) -> None:
         super().__init__()
         self._name, self.compute, self.dtypes, self.shapes = name, compute, list(dtypes), list(shapes)
-        self.output_dtype = "int64" if is_whole else "float32"
+        self.output_dtype = kind
 
     @property
     def name(self) -> str:
@@ -67,10 +67,10 @@ class HostFunction(PythonFunction):
 
 
 def on_host(
-    name: str, compute: Compute, inputs: Sequence[Value | None], shapes: Sequence[tuple[int, ...]], is_whole: bool = True
+    name: str, compute: Compute, inputs: Sequence[Value | None], shapes: Sequence[tuple[int, ...]], kind: str = "int64"
 ) -> list[nn.Variable]:
     """The results of a computation on the host."""
-    function = HostFunction(name, compute, [None if v is None else v.dtype for v in inputs], shapes, is_whole)
+    function = HostFunction(name, compute, [None if v is None else v.dtype for v in inputs], shapes, kind)
     made = function(*[value.variable for value in inputs if value is not None])
     return list(made) if isinstance(made, tuple) else [made]
 
@@ -116,3 +116,28 @@ def moved(convert: Callable[[Node], Any], node: Node) -> list[Any]:
         as_levels(result, dtype) if isinstance(result, nn.Variable) else result
         for result, dtype in zip(results, dtypes, strict=False)
     ]
+
+
+def needs_host(node: Node) -> bool:
+    """Whether a node has integers, or makes numbers of few bits, and its converter knows floating-point numbers only."""
+    key = ("" if node.proto.domain == "ai.onnx" else node.proto.domain, node.kind)
+    dtypes = [dtype for dtype in node.dtypes if dtype is not None]
+    given = [value.dtype for value in node.inputs if value is not None]
+    if key in WHOLE:
+        return False
+    if any(dtype.name in NARROW for dtype in dtypes):
+        return True
+    if key in WHOLE_RESULTS and not any(map(is_whole, given[:1])):
+        return False
+    return any(map(is_whole, dtypes)) or _is_lost(given, dtypes)
+
+
+def _is_lost(given: Sequence[np.dtype[Any]], dtypes: Sequence[np.dtype[Any]]) -> bool:
+    """Whether floating-point numbers are not exact for what is given: integers that are compared, or of type uint64."""
+    is_comparison = bool(dtypes) and all(dtype.kind == "b" for dtype in dtypes)
+    return np.dtype(np.uint64) in given or (is_comparison and any(map(is_whole, given)))
+
+
+def kind_on_host(dtype: np.dtype[Any]) -> str:
+    """The dtype of the arrays in which the host gives numbers of a type of the model; uint64 is held by its bits."""
+    return "int64" if is_whole(dtype) else "float64" if dtype == np.float64 else "float32"

@@ -24,6 +24,7 @@ from nn_ext_onnx.importing.values import (
     UnsupportedError,
     Value,
     dtype_of,
+    held,
     is_float,
 )
 
@@ -209,7 +210,7 @@ class Loader:
         if is_float(dtype) or dtype.kind == "b":
             variable = nn.Variable(shape)
         else:
-            variable = nn.Variable.from_numpy_array(np.zeros(shape, dtype))
+            variable = nn.Variable.from_numpy_array(held(np.zeros(shape, dtype)))
         variable.name = entry.name
         network.inputs[entry.name] = variable
         return Value(entry.name, dtype, variable=variable, sources=sources)

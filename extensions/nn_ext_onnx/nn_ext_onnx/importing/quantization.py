@@ -60,8 +60,19 @@ def _dequantize(node: Node) -> nn.Variable:
 def _quantize(node: Node) -> nn.Variable:
     dtype = node.dtypes[0] or (_UINT8 if node.optional(2) is None else node[2].dtype)
     node.gives(dtype)
+    require_levels(dtype)
     zero_point = zero(dtype, node.ndim) if node.optional(2) is None else _quantized(node, 2)
     return F.quantize_integer(node.x, _quantized(node, 1), zero_point)
+
+
+def require_levels(dtype: np.dtype[Any]) -> None:
+    """Refuse what quantizers do not make.
+
+    Raises:
+        UnsupportedError: when levels are not of this type.
+    """
+    if dtype.name not in LEVELS:
+        raise UnsupportedError(f"levels of type {dtype}")
 
 
 def zero(dtype: np.dtype[Any], ndim: int) -> nn.Variable:
@@ -70,8 +81,7 @@ def zero(dtype: np.dtype[Any], ndim: int) -> nn.Variable:
     Raises:
         UnsupportedError: when levels are not of this type.
     """
-    if dtype.name not in LEVELS:
-        raise UnsupportedError(f"levels of type {dtype}")
+    require_levels(dtype)
     return nn.Variable.from_numpy_array(np.zeros((1,) * ndim, dtype))
 
 

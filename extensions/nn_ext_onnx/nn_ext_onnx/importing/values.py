@@ -12,10 +12,17 @@ from onnx import helper
 
 import nn_core as nn
 
-#: Element types that graphs compute with; values of others may only be known numbers. Graphs compute in more digits than
+#: Integers of less than a byte.
+_SHORT_INTEGERS: Final = frozenset({"int2", "int4", "uint2", "uint4"})
+#: Types of few bits, in which nothing is computed: numbers of them are held as float32 or integers, and made on the host.
+NARROW: Final = _SHORT_INTEGERS | {
+    *("float4_e2m1fn", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+}
+#: Element types that values may have; those of others may only be known numbers. Graphs compute in more digits than
 #: bfloat16 has, whose results would be other ones.
-COMPUTED: Final = frozenset({"float16", "float32", "float64", "bool"}) | {
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+COMPUTED: Final = NARROW | {
+    *("float16", "float32", "float64", "bool"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 }
 
 #: Element types of quantized numbers.
@@ -31,7 +38,14 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 def is_whole(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype is one of integers."""
-    return dtype.kind in "iu"
+    return dtype.kind in "iu" or dtype.name in _SHORT_INTEGERS
+
+
+def held(array: Array) -> Array:
+    """Numbers as graphs hold them: of few bits as float32 or int8, others as they are."""
+    if array.dtype.name not in NARROW:
+        return array
+    return array.astype(np.int8 if is_whole(array.dtype) else np.float32)
 
 
 class UnsupportedError(Exception):
@@ -116,11 +130,9 @@ class Value:
         """The variable that stands for it in the graph."""
         if self._variable is None:
             assert self._array is not None
-            array = np.asarray(self._array)
+            array = held(np.asarray(self._array))
             if is_float(array.dtype) and array.dtype != np.float64:
                 array = array.astype(np.float32, copy=False)
-            elif array.dtype.kind == "V":  # of fewer than 8 bits, or floating-point numbers of 8
-                array = array.astype(np.int8 if "int" in array.dtype.name else np.float32)
             self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
             self._variable.name = self.name
         return self._variable
