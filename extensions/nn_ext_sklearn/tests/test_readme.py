@@ -1,0 +1,14 @@
+"""The example of the README runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+    best, score = capsys.readouterr().out.rsplit(" ", 1)
+    assert best == "{'neuralclassifier__learning_rate': 0.01}" and float(score) > 0.8
