@@ -23,6 +23,8 @@ from nn_core.communicators.launchers import JOB_TOKEN as JOB_TOKEN
 from nn_core.communicators.launchers import Launch as Launch
 from nn_core.communicators.launchers import find_launch as find_launch
 from nn_core.communicators.local import LocalCommunicator as LocalCommunicator
+from nn_core.communicators.sharded_states import StateShards as StateShards
+from nn_core.communicators.sharded_states import shard_states as shard_states
 from nn_core.communicators.shards import Shards as Shards
 from nn_core.context import Context
 from nn_core.errors import ArgumentError
@@ -44,9 +46,11 @@ __all__ = [
     "MultiProcessDataParalellCommunicator",
     "MultiProcessDataParallelCommunicator",
     "Shards",
+    "StateShards",
     "fill_up",
     "find_launch",
     "join",
+    "shard_states",
     "share_parameters",
 ]
 

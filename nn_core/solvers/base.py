@@ -473,6 +473,7 @@ class Solver(SavedStates):
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything that is not bound to the memory of the parameters."""
+        self._groups.require_states()
         return {name: value for name, value in self.__dict__.items() if name not in ("_groups", "_gradients")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

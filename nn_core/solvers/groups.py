@@ -78,6 +78,14 @@ class Groups:
         self._guard: Array | None = None
         self._refused: Array | None = None
 
+    @property
+    def dtype(self) -> str:
+        """The dtype in which updates are computed."""
+        return self._targets[0].dtype
+
+    def require_states(self) -> None:
+        """Refuse where the states of the parameters are elsewhere, which they are not."""
+
     def guard(self, slots: Collection[Slot], guard: Array) -> bool:
         """Bind the parameters so that `run_guarded` changes nothing while the number in `guard` is not finite.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
+from nn_core.solvers.groups import Groups
 from nn_core.solvers.numbers import checked_number, first_rate, shown
 from nn_core.solvers.states import Slot, SolverState, States
 
@@ -25,6 +26,7 @@ class SavedStates:
     _decay_index: int | None
     _usual_decay: float | None
     _slots: dict[str, Slot]
+    _groups: Groups
 
     @shown
     def name(self) -> str:
@@ -32,7 +34,12 @@ class SavedStates:
         return type(self).__name__
 
     def get_states(self) -> dict[str, SolverState]:
-        """Return the states by name of the parameter; the arrays share memory with the solver's."""
+        """Return the states by name of the parameter; the arrays share memory with the solver's.
+
+        Raises:
+            ArgumentError: when they are divided among ranks and were not gathered; so do the other methods that read them.
+        """
+        self._groups.require_states()
         return self._states().get()
 
     @door
@@ -56,6 +63,7 @@ class SavedStates:
         Raises:
             ArgumentError: when the extension is another one.
         """
+        self._groups.require_states()
         self._states().save(path, self._saved_numbers())
 
     @door
@@ -81,6 +89,7 @@ class SavedStates:
 
         The arrays share memory with the solver's, where that is possible; copy them to keep them.
         """
+        self._groups.require_states()
         return {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
 
     @door
