@@ -252,7 +252,7 @@ class ShardedGroups:
     # -- communication ---------------------------------------------------------------------------------------------
 
     def _spread(self, chosen: set[Slot]) -> None:
-        for bucket in self._buckets:
+        for bucket in self._buckets if self._size > 1 else ():
             if not any(piece.whole in chosen for piece in bucket.pieces):
                 continue
             send = np.zeros(bucket.length, self._dtype)

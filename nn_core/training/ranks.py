@@ -3,7 +3,7 @@
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.communicators import Communicator, Shards, share_parameters
+from nn_core.communicators import Communicator, Shards, StateShards, shard_states, share_parameters
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
+from nn_core.solvers import Solver
 from nn_core.training.checkpoint import FORMAT, RANDOM, Snapshot, from_bytes, to_bytes
 from nn_core.training.reporting import Observation, observing, report
 from nn_core.training.states import Stateful, as_text, pack
@@ -205,6 +206,13 @@ class RunningStatistics:
 
 def _checksum(array: NdArray) -> int:
     return zlib.crc32(np.ascontiguousarray(array.get_data("r")).data)
+
+
+def divided_states(comm: Communicator | None, solvers: Iterable[Solver], wanted: bool) -> list[StateShards]:
+    """Divide the states of solvers among several ranks, where that is wanted."""
+    if comm is None or comm.size == 1 or not wanted:
+        return []
+    return [shard_states(comm, solver) for solver in solvers]
 
 
 def require_same_data(comm: Communicator, data: Any) -> None:

@@ -91,6 +91,8 @@ class Trainer:
         self._comm = getattr(updater, "comm", None)
         self._own_data = getattr(updater, "ranks_with_own_data", None)
         self._is_asking = False
+        #: whether rank 0 saves what other ranks have
+        self._saves_others = self._own_data is not None or bool(getattr(updater, "state_shards", ()))
         self._is_first_rank = self._comm is None or self._comm.rank == 0
         self._objects = dict(objects or {})
         self._entries: list[Entry] = []
@@ -310,7 +312,7 @@ class Trainer:
                 self._after_iteration(entries)
                 self._save(partial(save_by_trigger, self, savers))
                 soonest = self._soonest(running)
-            elif self._own_data is not None:  # another rank may save
+            elif self._saves_others:  # another rank may save
                 self._save(partial(save_by_trigger, self, []))
             ends = self._ends_together(signals)
             if ends or signals.is_asked:
@@ -326,13 +328,13 @@ class Trainer:
 
     def _save(self, action: Callable[[], object]) -> None:
         """Let extensions save; each snapshot that rank 0 takes asks the other ranks for what they have of their own."""
-        own, comm = self._own_data, self._comm
-        if own is None or comm is None:
+        comm = self._comm
+        if comm is None or not self._saves_others:
             action()
             return
         if comm.rank:
             while comm.any_rank("save", [False])[0]:
-                own.gathered_states(self.updater.rank_state())
+                self._give_states()
             action()
             return
         self._is_asking = True
@@ -450,6 +452,8 @@ class Trainer:
         """Everything that a checkpoint of this training holds."""
         ranks = self._states_of_ranks()
         snapshot = take_snapshot(trainer=self, **self._objects)
+        for shards in getattr(self.updater, "state_shards", ()):  # whose arrays the snapshot has
+            shards.drop_states()
         if ranks is not None:
             states = {**snapshot.states, "trainer": {**snapshot.states["trainer"], "ranks": ranks}}
             snapshot = replace(snapshot, states=states)
@@ -457,10 +461,16 @@ class Trainer:
 
     def _states_of_ranks(self) -> list[Any] | None:
         """Return what each rank has of its own, when extensions save."""
-        if self._own_data is None or self._comm is None or not self._is_asking:
+        if self._comm is None or not self._is_asking:
             return None
         self._comm.any_rank("save", [True])
-        return self._own_data.gathered_states(self.updater.rank_state())
+        return self._give_states()
+
+    def _give_states(self) -> list[Any] | None:
+        """Give rank 0 what each rank has of its own; all ranks call this."""
+        for shards in self.updater.state_shards:
+            shards.gather_states()
+        return None if self._own_data is None else self._own_data.gathered_states(self.updater.rank_state())
 
     def _resume(self) -> None:
         failure: Exception | None = None

@@ -21,7 +21,7 @@ from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.checkpoint import RANDOM
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
-from nn_core.training.ranks import Progress, Ranks
+from nn_core.training.ranks import Progress, Ranks, divided_states
 from nn_core.training.reporting import report, report_value
 from nn_core.training.states import Stateful, set_state_of, state_of
 from nn_core.variable import Variable, forward_all
@@ -93,6 +93,8 @@ class Updater:
             same bits on any number of ranks, see `nn_core.communicators.Shards`. None: one a rank. 0: batches are not cut;
             each rank has data of its own, such as ``data.slice(rng, comm.size, comm.rank)``, which may differ in length; then
             epochs are those of rank 0, and running statistics of normalizations are means over the ranks.
+        sharded_states: Divide the states of the solvers among the ranks, see `nn_core.communicators.shard_states`; checkpoints
+            hold all of them.
         metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
         model: Content of a checkpoint besides the solvers: parameters, trained or not. Default: those of the present
             parameter scope.
@@ -133,6 +135,7 @@ class Updater:
         loss_scale: LossScale | float | None = None,
         comm: Communicator | None = None,
         shards: int | None = None,
+        sharded_states: bool = False,
         metrics: Mapping[str, Variable] | None = None,
         model: Model | None = None,
     ) -> None:
@@ -158,6 +161,7 @@ class Updater:
         self._model = model
         self._trains = False
         self._ranks = self._ranks_of(comm, shards)
+        self.state_shards = divided_states(comm, self.solvers.values(), sharded_states)
         self._is_cut = self._ranks is not None and self._ranks.n_parts > 0
         self._plain_graph = self._graph_without_extras()
 
