@@ -102,6 +102,7 @@ from nn_core.functions.arithmetic import sinh as sinh
 from nn_core.functions.arithmetic import sub2 as sub2
 from nn_core.functions.arithmetic import tan as tan
 from nn_core.functions.arithmetic import where as where
+from nn_core.functions.attention import cached_attention as cached_attention
 from nn_core.functions.attention import dropout_attention as dropout_attention
 from nn_core.functions.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from nn_core.functions.compatibility import function_api as function_api
@@ -328,6 +329,7 @@ __all__ = [
     "bool_scatter",
     "broadcast",
     "broadcast_to",
+    "cached_attention",
     "categorical_cross_entropy",
     "ceil",
     "celu",

@@ -7,7 +7,8 @@ The types are in the stub beside this file. At run time a function takes any arg
 
 from nn_core.engine.graph.apply import apply
 from nn_core.functions.signatures import refuse, show_signatures
-from nn_core.operators.spec.builtin.attention import DROPOUT_ATTENTION, SCALED_DOT_PRODUCT_ATTENTION, SPECS
+from nn_core.graph.apply import apply
+from nn_core.spec.builtin.attention import CACHED_ATTENTION, DROPOUT_ATTENTION, SCALED_DOT_PRODUCT_ATTENTION, SPECS
 
 
 def scaled_dot_product_attention(
@@ -115,6 +116,57 @@ def dropout_attention(
         {"p": p, "is_causal": is_causal, "scale": scale, "seed": seed},
         outputs,
     )
+
+
+def cached_attention(
+    q=None,
+    k=None,
+    v=None,
+    k_cache=None,
+    v_cache=None,
+    lengths=None,
+    scale=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
+    """Append keys and values to caches, and average all values so far by how well their keys fit each query.
+
+    k_cache[n, h, lengths[n] + i] = k[n, h, i], v_cache likewise; y = softmax(scale * q k_cache^T) v_cache, where
+    query i sees the keys 0 to lengths[n] + i
+
+    Args:
+        q: Queries of the L tokens that follow those in the caches, for H heads. Shape (N, H, L, E).
+        k: Keys of these tokens. Shape (N, H, L, E).
+        v: Values of these tokens. Shape (N, H, L, V).
+        k_cache: Room for C keys of each sequence; it is rewritten when the function runs. Shape (N, H, C, E).
+        v_cache: Room for their values; it is rewritten when the function runs. Shape (N, H, C, V).
+        lengths: How many tokens of each sequence are in the caches already, from 0 to C - L. Shape (N,).
+        scale: Factor of the scores; default: 1 / sqrt(E).
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Averaged values. Shape (N, H, L, V).
+
+    Notes:
+        What the caches hold beyond the tokens so far is never read, so that they need no initial values, and a sequence
+        is cut short by a smaller number in `lengths`. The time of a token is linear in the tokens so far, its memory
+        constant. `nn_core.models.decoding` has what drives it.
+
+    Example:
+        q, k, v = [nn.Variable((2, 4, 1, 8)) for _ in range(3)]
+        k_cache, v_cache = [nn.Variable((2, 4, 100, 8)) for _ in range(2)]
+        F.cached_attention(q, k, v, k_cache, v_cache, nn.Variable((2,))).shape  # (2, 4, 1, 8)
+
+    References:
+        As of scaled_dot_product_attention.
+
+    Spec: function_spec.yaml, entry CachedAttention
+    """
+    if surplus or unknown:
+        refuse(CACHED_ATTENTION, surplus, unknown)
+    return apply(CACHED_ATTENTION, (q, k, v, k_cache, v_cache, lengths), {"scale": scale}, outputs)
 
 
 show_signatures(globals(), SPECS)

@@ -26,3 +26,14 @@ def dropout_attention(
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> tuple[Operand, ...]: ...
+def cached_attention(
+    q: Operand,
+    k: Operand,
+    v: Operand,
+    k_cache: Operand,
+    v_cache: Operand,
+    lengths: Operand,
+    scale: float | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...

@@ -3,7 +3,7 @@
 They are modules: parameters are made by the first call, and ``module.training = False`` turns dropout off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import nn_core.functions as F
@@ -12,6 +12,8 @@ from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.initializer import NormalInitializer
+from nn_core.messages.refusal import checked_count, described
+from nn_core.models.decoding import Cache, Decoder, Prompt, is_several
 from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable
 
@@ -56,18 +58,20 @@ class Block(Module):
         self.n_features, self.n_heads, self.n_hidden = n_features, n_heads, n_hidden
         self.is_causal, self.exact_gelu, self.eps, self.dropout = is_causal, exact_gelu, eps, dropout
 
-    def call(self, x: Variable) -> Variable:
-        """Shape (N, T, E) to (N, T, E)."""
-        x = x + self._dropped(self._attended(self._norm(x, "norm1")))
+    def call(self, x: Variable, cache: Cache | None = None) -> Variable:
+        """Shape (N, T, E) to (N, T, E); with a cache, of the positions that follow those in it."""
+        if cache is not None and not self.is_causal:
+            raise ArgumentError("Block: a block with a cache must have is_causal=True, got False")
+        x = x + self._dropped(self._attended(self._norm(x, "norm1"), cache))
         h = _affine(self._norm(x, "norm2"), self.n_hidden, "hidden")
         h = h * (0.5 + 0.5 * F.erf(h * 2**-0.5)) if self.exact_gelu else F.gelu(h)
         return x + self._dropped(_affine(h, self.n_features, "output"))
 
-    def _attended(self, x: Variable) -> Variable:
+    def _attended(self, x: Variable, cache: Cache | None) -> Variable:
         n_steps, width = x.shape[1], self.n_features // self.n_heads
         heads = F.reshape(_affine(x, 3 * self.n_features, "qkv"), (-1, n_steps, 3, self.n_heads, width))
         q, k, v = F.split(F.transpose(heads, (2, 0, 3, 1, 4)), axis=0)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal) if cache is None else cache.attend(q, k, v)
         joined = F.reshape(F.transpose(mixed, (0, 2, 1, 3)), (-1, n_steps, self.n_features))
         return _affine(joined, self.n_features, "projection")
 
@@ -193,24 +197,84 @@ class GPT(Module):
         self.dropout = dropout
         self.blocks = [Block(n_features, n_heads, 4 * n_features, is_causal=True, dropout=dropout) for _ in range(n_layers)]
 
-    def call(self, x: Variable) -> Variable:
+    def call(self, x: Variable, cache: Cache | None = None) -> Variable:
         """Tokens, shape (N, T), to the scores of the next tokens before the softmax, shape (N, T, n_tokens).
 
+        With a cache the tokens follow those in it, and the scores are those after the last one, shape (N, 1, n_tokens).
         The table of tokens is also the weight of the scores.
         """
         if x.ndim != 2 or not 0 < x.shape[1] <= self.n_positions:
             raise ShapeError(f"GPT: x must have the shape (N, T) with T from 1 to {self.n_positions}, got {x.shape}")
+        if cache is not None and cache.capacity > self.n_positions:
+            raise ShapeError(f"GPT: a cache must have a capacity of at most {self.n_positions}, got {cache.capacity}")
         initial = NormalInitializer(_SIGMA)
         h = PF.embed(x, self.n_tokens, self.n_features, initial, name="tokens")
         positions = get_parameter_or_create("positions/embed/W", (self.n_positions, self.n_features), initial)
-        h = h + F.reshape(positions[: x.shape[1]], (1, -1, self.n_features))
+        if cache is None:
+            h = h + F.reshape(positions[: x.shape[1]], (1, -1, self.n_features))
+        else:
+            h = h + F.embed(cache.positions(x.shape[1]), positions)
         h = F.dropout(h, self.dropout) if self.training and self.dropout else h
         for block in self.blocks:
-            h = block(h)
+            h = block(h, cache)
+        h = h if cache is None else cache.last(h)
         table = get_parameter_or_create("tokens/embed/W", (self.n_tokens, self.n_features))
-        flat = F.reshape(_layer_norm(h, 1e-5, "norm"), (-1, self.n_features))
-        scores = F.affine(flat, F.transpose(table, (1, 0)))
-        return F.reshape(scores, (-1, x.shape[1], self.n_tokens))
+        flat = F.reshape(_layer_norm(h, 1e-5, "norm"), (1, -1, self.n_features))
+        scores = F.batch_matmul(flat, F.reshape(table, (1, *table.shape)), transpose_b=True)
+        return F.reshape(scores, (-1, h.shape[1], self.n_tokens))
+
+    def generate(
+        self,
+        prompt: Prompt | Sequence[Prompt],
+        length: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        stop: int | Sequence[int] | None = None,
+    ) -> Any:
+        """Generate the tokens that follow a prompt, or each of several ones, with a cache of keys and values.
+
+        Dropout is off. `nn_core.seed` makes the tokens that are drawn repeatable. A `Decoder` of
+        `nn_core.models.decoding` gives the tokens one by one, and keeps its graphs from call to call.
+
+        Args:
+            prompt: The tokens of a sequence, or a list with those of several, which may have different lengths.
+            length: Largest number of tokens to generate. With those of the prompt they are at most `n_positions`.
+            temperature: The scores are divided by it; 0 takes the most likely token.
+            top_k: The `top_k` most likely tokens are drawn from. Default: all.
+            top_p: The most likely tokens are drawn from that have at least this probability together. Default: all.
+            stop: A token, or some, after which a sequence ends.
+
+        Returns:
+            The new tokens, an array of int64; a list of arrays for several prompts. The token that ended a sequence is
+            among them.
+
+        Raises:
+            ArgumentError: when an argument is out of range, or prompt and new tokens are more than `n_positions`.
+
+        Example:
+            >>> from nn_core.models.transformer import GPT
+            >>> gpt = GPT(n_tokens=100, n_positions=16, n_layers=2, n_features=16, n_heads=4)
+            >>> nn.seed(0)
+            >>> gpt.generate([5, 3, 8], length=4, top_k=10).shape
+            (4,)
+            >>> [len(tokens) for tokens in gpt.generate([[5, 3, 8], [7]], length=4, temperature=0)]
+            [4, 4]
+        """
+        several = is_several(prompt)
+        prompts: Any = prompt if several else [prompt]
+        count = checked_count("generate: length", length)
+        longest = max((len(one) for one in prompts), default=0)
+        if longest + count > self.n_positions:
+            text = f"{self.n_positions}, got {longest} and {count}"
+            raise ArgumentError(f"generate: the tokens of prompt and result together must be at most {text}")
+        trains, self.training = self.training, False
+        try:
+            decoder = Decoder(self, len(prompts), longest + count)
+            generated = decoder.generate(prompts, count, temperature, top_k, top_p, stop)
+        finally:
+            self.training = trains
+        return generated if several else generated[0]
 
     def gpt2_layers(self, prefix: str = "") -> dict[str, str]:
         """The layers of GPT-2 as the library transformers calls them, and the scopes here.

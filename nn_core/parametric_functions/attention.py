@@ -1,8 +1,8 @@
 """Attention layers and the transformer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import nn_core.functions as F
 from nn_core.engine.error_messages.refusal import require_axes
@@ -16,6 +16,13 @@ from nn_core.parametric_functions.scope import Initializer, layer
 
 #: An element-wise function between the two layers of a feed-forward network.
 Activation = Callable[[Any], Any]
+
+
+class KeyValueCache(Protocol):
+    """What attends to the tokens so far, and keeps the keys and values of new ones."""
+
+    def attend(self, q: Any, k: Any, v: Any, scale: float | None = None) -> Any:
+        """Shape (B, heads, L, E) and, for the values, (B, heads, L, V) to (B, heads, L, V)."""
 
 
 @layer(
@@ -50,7 +57,9 @@ def multi_head_attention(
     fix_parameters: bool = False,
     param_init: Mapping[str, Initializer] | None = None,
     name: str | None = None,
-) -> tuple[Operand, Operand]:
+    *,
+    cache: KeyValueCache | None = None,
+) -> tuple[Operand, Any]:
     """Attention of several heads: each mixes the values by how well the keys fit its query.
 
     Args:
@@ -65,9 +74,12 @@ def multi_head_attention(
         add_attn_bias: Add a trained key and a trained value to all sequences.
         additive_mask: Added to the scores, for example -inf where a query must not see a key. Shape (L_T, L_S).
         key_padding_mask: Not zero where a key is padding. Shape (B, L_S).
+        cache: The keys and values of earlier tokens, a `nn_core.models.decoding.Cache`. The sequence is appended to them,
+            and each of its tokens attends to all up to itself. Without dropout, masks and `add_attn_bias`.
 
     Returns:
-        The result, shape (L_T, B, out_dim), and the attention weights, shape (B * num_heads, L_T, L_S).
+        The result, shape (L_T, B, out_dim), and the attention weights, shape (B * num_heads, L_T, L_S); None for the
+        weights with a cache.
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.2.
@@ -93,10 +105,7 @@ def multi_head_attention(
     biases = {"q_bias": k_embed_dim, "k_bias": k_embed_dim, "v_bias": v_embed_dim, "out_bias": out_dim}
     further = {"attn_bias_k": k_embed_dim, "attn_bias_v": v_embed_dim}
     given = param_init or {}
-    for name in given:
-        if name not in {**weights, **biases, **further}:
-            known = ", ".join([*weights, *biases, *further])
-            raise ArgumentError(f"param_init: the names must be among {known}, got {name!r}")
+    _require_known(given, [*weights, *biases, *further])
     parameters: dict[str, Any] = dict.fromkeys([*biases, *further])
     for name, shape in weights.items():
         parameters[name] = trained(name, shape, given.get(name, glorot(*shape, rng=rng)), fix_parameters)
@@ -107,6 +116,10 @@ def multi_head_attention(
         for name, length in further.items():
             initializer = given.get(name, glorot(1, length, rng=rng))
             parameters[name] = trained(name, (1, 1, length), initializer, fix_parameters)
+    if cache is not None:
+        refused = {"dropout": dropout > 0, "add_attn_bias": add_attn_bias}
+        refused |= {"additive_mask": additive_mask is not None, "key_padding_mask": key_padding_mask is not None}
+        return _decoded(cache, (query, key, value), num_heads, parameters, refused), None
     result, attention = F.multi_head_attention(
         query,
         key,
@@ -118,6 +131,30 @@ def multi_head_attention(
         key_padding_mask=key_padding_mask,
     )
     return result, attention
+
+
+def _require_known(names: Iterable[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ArgumentError(f"param_init: the names must be among {', '.join(known)}, got {name!r}")
+
+
+def _decoded(
+    cache: KeyValueCache, operands: Sequence[Any], num_heads: int, parameters: Mapping[str, Any], refused: Mapping[str, bool]
+) -> Any:
+    """The result of attention with a cache."""
+    for name, is_given in refused.items():
+        if is_given:
+            raise ArgumentError(f"multi_head_attention: with a cache there must be no {name}, got one")
+    heads = []
+    for name, x in zip("qkv", operands, strict=True):
+        y = F.affine(x, parameters[f"{name}_weight"], parameters[f"{name}_bias"], base_axis=2)
+        if y.shape[2] % num_heads:
+            raise ArgumentError(f"multi_head_attention: num_heads must divide E and Ev, got {num_heads} for {y.shape[2]}")
+        heads.append(F.transpose(F.reshape(y, (*y.shape[:2], num_heads, y.shape[2] // num_heads)), (1, 2, 0, 3)))
+    mixed = F.transpose(cache.attend(*heads), (2, 0, 1, 3))
+    joined = F.reshape(mixed, (*mixed.shape[:2], -1))
+    return F.affine(joined, parameters["out_weight"], parameters["out_bias"], base_axis=2)
 
 
 @layer("transformer")

@@ -6,7 +6,7 @@ from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
-from nn_ext_cpu.describe import backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, reshaped
+from nn_ext_cpu.describe import FLOAT, backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, reshaped
 
 
 class Attention:
@@ -55,10 +55,42 @@ class Attention:
         return {name: float(call.args[name]) for name in self._settings}  # type: ignore[arg-type]  # numbers
 
 
+class CachedAttention:
+    """Attention to keys and values in caches, to which those of the new tokens are appended in place."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse dtypes other than float32 and bfloat16, caches of another one than float32, and arrays without elements."""
+        for desc in call.inputs[3:5]:
+            if desc is not None and desc.dtype != FLOAT:
+                return Refusal(f"takes caches of float32, got {desc.dtype}")
+        return refuse_empty(call) or refuse_dtypes(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the operation."""
+        places = [0, 3, 4, -1, 1, 2, 5, 6]
+        arrays = forward_arrays(call)
+        views = [None if place < 0 else _of_heads(arrays[place]) for place in places]
+        settings = {"scale": call.args["scale"], "is_causal": True}
+        runner: Runner = _native.prepare("cached_attention", arrays, views=views, places=places, **settings)
+        return runner
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """There are no gradients."""
+        return None
+
+
+def _of_heads(desc: ArrayDesc | None) -> ArrayDesc | None:
+    """The array with sequences and heads as one axis; lengths stay."""
+    if desc is None or len(desc.shape) != 4:
+        return desc
+    return reshaped(desc, (desc.shape[0] * desc.shape[1], *desc.shape[2:]))
+
+
 #: The dtypes of seeds and counters, which have no heads.
 _WORDS: Final = ("int64", "uint64")
 
 ATTENTION: Final[Mapping[str, Kernel]] = {
+    "CachedAttention": CachedAttention(),
     "DropoutAttention": Attention("dropout_attention", [ArrayDesc((2,), "uint64")], ["p"]),
     "ScaledDotProductAttention": Attention("attention"),
 }

@@ -35,6 +35,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_warp(registry);
   nn_cpu::register_attention(registry);
   nn_cpu::register_attention_gradients(registry);
+  nn_cpu::register_cached_attention(registry);
   nn_cpu::register_fourier(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);

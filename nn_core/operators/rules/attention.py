@@ -37,6 +37,30 @@ def dropout_attention_shape(
     return y, (2,), log_sum
 
 
+@shape_rule("CachedAttention")
+def cached_attention_shape(
+    q: Shape, k: Shape, v: Shape, k_cache: Shape, v_cache: Shape, lengths: Shape, **_: Any
+) -> tuple[Shape, ...]:
+    """The axes of q except the last, then the features of v."""
+    if len(q) != 4 or len(v) != 4 or len(k_cache) != 4:
+        raise ShapeError(f"q, v and k_cache must have 4 axes (sequences, heads, length, features), got {q}, {v} and {k_cache}")
+    n, heads, n_new, features = q
+    room = (n, heads, k_cache[2])
+    expected = {
+        "k": (k, q),
+        "v": (v, (*q[:3], v[3])),
+        "k_cache": (k_cache, (*room, features)),
+        "v_cache": (v_cache, (*room, v[3])),
+        "lengths": (lengths, (n,)),
+    }
+    for name, (shape, wanted) in expected.items():
+        if shape != wanted:
+            raise ShapeError(f"{name} must have the shape {wanted}, got {shape}")
+    if room[2] < n_new:
+        raise ShapeError(f"the caches must have room for the {n_new} tokens of q, got {room[2]}")
+    return ((*q[:-1], v[-1]),)
+
+
 def _broadcast(mask: Shape, scores: Shape) -> Shape | None:
     try:
         return broadcast_shapes(mask, scores)

@@ -81,3 +81,73 @@ sample(_WITH, "mask_blocks", normal(2, 70, 9), normal(2, 290, 9), normal(2, 290,
 sample(_WITH, "no_queries", normal(2, 0, 4), normal(2, 5, 4), normal(2, 5, 4))
 error(_WITH, "p", ArgumentError, r"p must be in \[0, 1\)", normal(3, 4), normal(5, 4), normal(5, 4), p=1.0)
 error(_WITH, "lengths", ShapeError, "same length, got 5 and 6", normal(3, 4), normal(5, 4), normal(6, 4))
+
+_CACHED = "CachedAttention"
+
+
+def _cached(
+    label: str, n: int, heads: int, new: int, room: int, features: int, n_values: int, lengths: list[int], **args: Any
+) -> None:
+    tokens, cache = (n, heads, new), (n, heads, room)
+    arrays = [(*tokens, features), (*tokens, features), (*tokens, n_values), (*cache, features), (*cache, n_values)]
+    sample(_CACHED, label, *(normal(*shape) for shape in arrays), values(lengths), smooth=False, **args)
+
+
+_cached("one_token", 2, 3, 1, 9, 4, 5, [3, 8])
+_cached("first_token", 1, 2, 1, 1, 4, 4, [0])
+_cached("prompt", 2, 2, 5, 8, 4, 4, [0, 0])
+_cached("further_tokens", 3, 2, 3, 10, 4, 6, [7, 0, 2], scale=0.3)
+_cached("blocks", 2, 2, 70, 400, 16, 24, [300, 130])
+_cached("long_cache", 2, 1, 1, 700, 9, 17, [650, 5])
+_cached("wide", 1, 2, 2, 6, 300, 200, [3])
+_cached("no_tokens", 2, 3, 0, 5, 4, 4, [5, 0])
+_cached("no_sequences", 0, 3, 1, 5, 4, 4, [])
+
+_ONE, _ROOM = (2, 3, 1, 4), (2, 3, 5, 4)
+error(
+    _CACHED,
+    "axes",
+    ShapeError,
+    "must have 4 axes",
+    normal(3, 4),
+    *[normal(*_ONE)] * 2,
+    *[normal(*_ROOM)] * 2,
+    values([0, 0]),
+)
+error(
+    _CACHED,
+    "keys",
+    ShapeError,
+    "k must have the shape",
+    normal(*_ONE),
+    normal(2, 3, 2, 4),
+    normal(*_ONE),
+    *[normal(*_ROOM)] * 2,
+    values([0, 0]),
+)
+error(
+    _CACHED,
+    "cache",
+    ShapeError,
+    "v_cache must have the shape",
+    *[normal(*_ONE)] * 3,
+    normal(*_ROOM),
+    normal(2, 3, 5, 5),
+    values([0, 0]),
+)
+error(
+    _CACHED,
+    "rooms",
+    ShapeError,
+    "v_cache must have the shape",
+    *[normal(*_ONE)] * 3,
+    normal(*_ROOM),
+    normal(2, 3, 6, 4),
+    values([0, 0]),
+)
+error(
+    _CACHED, "sequences", ShapeError, "lengths must have the shape", *[normal(*_ONE)] * 3, *[normal(*_ROOM)] * 2, values([0])
+)
+error(
+    _CACHED, "full", ArgumentError, r"lengths must be in \[0, 4\]", *[normal(*_ONE)] * 3, *[normal(*_ROOM)] * 2, values([0, 5])
+)

@@ -34,6 +34,7 @@ void register_triangle(Registry& registry);
 void register_warp(Registry& registry);
 void register_attention(Registry& registry);
 void register_attention_gradients(Registry& registry);
+void register_cached_attention(Registry& registry);
 void register_fourier(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.

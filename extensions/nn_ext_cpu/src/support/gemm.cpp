@@ -41,7 +41,7 @@ void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulat
              const float* bias) {
   const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
   const VectorTable& table = vectors();
-  if (b.transposed && !a.transposed && k >= 256 && bias == nullptr) {
+  if (b.transposed && !a.transposed && (k >= 256 || m <= 8) && bias == nullptr) {
     split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
       table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate,
                         c + i * ldc + j, ldc);

@@ -132,6 +132,76 @@ void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
   }
 }
 
+constexpr int64_t kFewRows = 8;          // of a matrix that streamed_rows takes
+constexpr int64_t kInCache = 256 * 256;  // numbers of a matrix that stays in the second-level cache
+
+/// Some columns of c: a (Rows, Depth) b, plus c if o.accumulate, plus the bias; x has the numbers of a.
+template <int Rows, int Depth, bool Part>
+[[gnu::always_inline]] inline void streamed_columns(const Operands& o, const Lanes (&x)[Rows][Depth], int part) {
+  Lanes sum[Rows];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    const float* c = o.c + i * o.ldc;
+    sum[i] = !o.accumulate ? Lanes{} : (Part ? load_part(c, part) : load(c));
+    if (o.bias != nullptr) sum[i] += Part ? load_part(o.bias, part) : load(o.bias);
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < Depth; ++p) {
+    const float* b = o.b + p * o.ldb;
+    const Lanes row = Part ? load_part(b, part) : load(b);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) sum[i] += x[i][p] * row;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    if (Part) {
+      store_part(o.c + i * o.ldc, sum[i], part);
+    } else {
+      store(o.c + i * o.ldc, sum[i]);
+    }
+  }
+}
+
+/// All columns of c for Depth rows of b.
+template <int Rows, int Depth>
+void streamed_piece(int64_t n, const Operands& o) {
+  Lanes x[Rows][Depth];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 16
+    for (int p = 0; p < Depth; ++p) x[i][p] = splat(o.a[i * o.a_row + p * o.a_col]);
+  }
+  int64_t j = 0;
+  for (; j + kWidth <= n; j += kWidth) streamed_columns<Rows, Depth, false>(o.at(0, j), x, 0);
+  if (j < n) streamed_columns<Rows, Depth, true>(o.at(0, j), x, static_cast<int>(n - j));
+}
+
+/// Few rows and a b that comes from memory, which is read from its beginning to its end while c stays in cache: some of
+/// its rows at a time, so that what is fetched ahead is what comes next.
+template <int Rows = kFewRows>
+void streamed_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
+  if (m == Rows) {
+    constexpr int kStep = Rows <= 2 ? 8 : 4;
+    Operands piece = o;
+    for (int64_t p = 0; p < k;) {
+      const bool whole = p + kStep <= k;
+      if (whole) {
+        streamed_piece<Rows, kStep>(n, piece);
+      } else {
+        streamed_piece<Rows, 1>(n, piece);
+      }
+      const int64_t step = whole ? kStep : 1;
+      p += step;
+      piece.a += step * o.a_col;
+      piece.b += step * o.ldb;
+      piece.accumulate = true;
+      piece.bias = nullptr;
+    }
+  } else if constexpr (Rows > 1) {
+    streamed_rows<Rows - 1>(m, n, o, k);
+  }
+}
+
 constexpr int64_t kDepth = 256;  // rows of a piece of b that stays in the first-level cache
 
 /// rows<kRows, 2, Unit> on copies of pieces of b, whose rows would meet in the same few places of the cache. k is at
@@ -182,7 +252,9 @@ void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
 void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
              bool accumulate, const float* bias, float* c, int64_t ldc) {
   const Operands o{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc};
-  if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
+  if (m <= kFewRows && n >= 128 && n * k >= kInCache) {
+    streamed_rows(m, n, o, k);
+  } else if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
     few_rows(m, n, o, k);
   } else if (a_row == 1) {
     many_rows<true>(m, n, o, k);
@@ -281,6 +353,7 @@ void dot_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
                  bool accumulate, float* c, int64_t ldc) {
   constexpr int kColumns = kWidth == 16 ? 6 : 2;
   int64_t j = 0;
+  for (; m == 1 && j + 8 <= n; j += 8) dot_tile<1, 8>(k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
   for (; j + kColumns <= n; j += kColumns) dot_rows<kColumns>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
   for (; j < n; ++j) dot_rows<1>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
 }

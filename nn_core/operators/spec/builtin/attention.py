@@ -132,4 +132,64 @@ DROPOUT_ATTENTION = FunctionSpec(
     ),
 )
 
-SPECS: tuple[FunctionSpec, ...] = (SCALED_DOT_PRODUCT_ATTENTION, DROPOUT_ATTENTION)
+CACHED_ATTENTION = FunctionSpec(
+    name="CachedAttention",
+    api="cached_attention",
+    topic="attention",
+    doc="Append keys and values to caches, and average all values so far by how well their keys fit each query.",
+    inputs=(
+        InputSpec(
+            name="q",
+            doc="Queries of the L tokens that follow those in the caches, for H heads.",
+            shape="(N, H, L, E)",
+        ),
+        InputSpec(name="k", doc="Keys of these tokens.", shape="(N, H, L, E)"),
+        InputSpec(name="v", doc="Values of these tokens.", shape="(N, H, L, V)"),
+        InputSpec(
+            name="k_cache",
+            doc="Room for C keys of each sequence; it is rewritten when the function runs.",
+            shape="(N, H, C, E)",
+            dtype="parameter",
+        ),
+        InputSpec(
+            name="v_cache",
+            doc="Room for their values; it is rewritten when the function runs.",
+            shape="(N, H, C, V)",
+            dtype="parameter",
+        ),
+        InputSpec(
+            name="lengths",
+            doc="How many tokens of each sequence are in the caches already, from 0 to C - L.",
+            shape="(N,)",
+            dtype="index",
+        ),
+    ),
+    outputs=(OutputSpec(name="y", doc="Averaged values.", shape="(N, H, L, V)"),),
+    args=(
+        ArgSpec(
+            name="scale",
+            type="float",
+            doc="Factor of the scores; default: 1 / sqrt(E).",
+            default_rule="inverse_root_of_features",
+        ),
+    ),
+    backward=BackwardSpec(none_because="it is for decoding; training sees whole sequences at once"),
+    updates=("k_cache", "v_cache"),
+    formula=(
+        "k_cache[n, h, lengths[n] + i] = k[n, h, i], v_cache likewise; y = softmax(scale * q k_cache^T) "
+        "v_cache, where query i sees the keys 0 to lengths[n] + i"
+    ),
+    notes=(
+        "What the caches hold beyond the tokens so far is never read, so that they need no initial values, "
+        "and a sequence is cut short by a smaller number in `lengths`. The time of a token is linear in "
+        "the tokens so far, its memory constant. `nn_core.models.decoding` has what drives it."
+    ),
+    references="As of scaled_dot_product_attention.",
+    example=(
+        "q, k, v = [nn.Variable((2, 4, 1, 8)) for _ in range(3)]\nk_cache, v_cache = [nn.Variable((2, 4, "
+        "100, 8)) for _ in range(2)]\nF.cached_attention(q, k, v, k_cache, v_cache, "
+        "nn.Variable((2,))).shape  # (2, 4, 1, 8)"
+    ),
+)
+
+SPECS: tuple[FunctionSpec, ...] = (SCALED_DOT_PRODUCT_ATTENTION, DROPOUT_ATTENTION, CACHED_ATTENTION)
