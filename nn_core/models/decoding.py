@@ -1,13 +1,18 @@
 """Decoding: a network that sees one more token at a time, with a cache of the keys and values of those before."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from contextlib import contextmanager
+from operator import is_
+from typing import Any, Final, TypeAlias, cast
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
 
 import nn_core.functions as F
 from nn_core.auto_forward import auto_forward
+from nn_core.context import get_current_context
+from nn_core.core.module import Module
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.messages.refusal import checked_count, described
 from nn_core.models.sampling import Sampler, Scores, Tokens
@@ -60,6 +65,11 @@ class Cache:
         """How many tokens of each sequence the cache holds. Shape (N,)."""
         held: Tokens = self._lengths.d
         return held.copy()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all keys and values, in float32."""
+        return 4 * sum(room.size for layer in self._layers for room in layer)
 
     def attend(self, q: Variable, k: Variable, v: Variable, scale: float | None = None) -> Variable:
         """Append the keys and values of new tokens, and attend to all tokens up to each of them.
@@ -281,6 +291,43 @@ class Decoder:
                 expected = f"({x.shape[0]}, 1, n_tokens) or ({x.shape[0]}, {n_new}, n_tokens)"
                 raise ShapeError(f"Decoder: the network must return scores of the shape {expected}, got {described(y)}")
             return x, self.cache.last(y)
+
+
+#: A decoder is kept only where its cache has at most so many bytes: building graphs takes long beside small networks only.
+_KEPT_BYTES: Final = 2**26
+#: What the last call for a network has left, and for what.
+_KEPT: Final[WeakKeyDictionary[Module, tuple[tuple[Any, ...], list[Variable], Decoder]]] = WeakKeyDictionary()
+
+
+@contextmanager
+def decoder_of(network: Module, parameters: list[Variable], n_sequences: int, length: int, longest: int) -> Iterator[Decoder]:
+    """Give a decoder for a network: that of the last call, if it fits and nobody uses it, or a new one.
+
+    Args:
+        network: A module, which is called as `Decoder` says.
+        parameters: The parameters that it uses now.
+        n_sequences: Number of sequences.
+        length: Largest number of tokens in a sequence of this call.
+        longest: Largest number of tokens in a sequence of any call.
+    """
+    key = n_sequences, get_current_context().key
+    known = _KEPT.pop(network, None)  # another thread gets one of its own
+    if known is not None and _fits(known, key, parameters) and known[2].cache.capacity >= length:
+        decoder = known[2]
+    else:
+        reference = ref(network)  # a kept decoder must not keep its network
+
+        def call(tokens: Variable, cache: Cache) -> Any:
+            return cast(Any, reference())(tokens, cache)
+
+        decoder = Decoder(call, n_sequences, _rounded(length, longest))
+    yield decoder
+    if decoder.cache.n_bytes <= _KEPT_BYTES:
+        _KEPT[network] = key, parameters, decoder
+
+
+def _fits(known: tuple[tuple[Any, ...], list[Variable], Decoder], key: tuple[Any, ...], parameters: list[Variable]) -> bool:
+    return known[0] == key and len(known[1]) == len(parameters) and all(map(is_, known[1], parameters))
 
 
 def is_several(prompt: Any) -> bool:

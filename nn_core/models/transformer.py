@@ -13,7 +13,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.initializer import NormalInitializer
 from nn_core.messages.refusal import checked_count, described
-from nn_core.models.decoding import Cache, Decoder, Prompt, is_several
+from nn_core.models.decoding import Cache, Prompt, decoder_of, is_several
 from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable
 
@@ -234,8 +234,9 @@ class GPT(Module):
     ) -> Any:
         """Generate the tokens that follow a prompt, or each of several ones, with a cache of keys and values.
 
-        Dropout is off. `nn_core.seed` makes the tokens that are drawn repeatable. A `Decoder` of
-        `nn_core.models.decoding` gives the tokens one by one, and keeps its graphs from call to call.
+        Dropout is off. `nn_core.seed` makes the tokens that are drawn repeatable. Further calls with as many prompts use
+        the same graphs where they have room. A `Decoder` of `nn_core.models.decoding` gives the tokens one by one, and
+        keeps its graphs for all calls.
 
         Args:
             prompt: The tokens of a sequence, or a list with those of several, which may have different lengths.
@@ -270,8 +271,9 @@ class GPT(Module):
             raise ArgumentError(f"generate: the tokens of prompt and result together must be at most {text}")
         trains, self.training = self.training, False
         try:
-            decoder = Decoder(self, len(prompts), longest + count)
-            generated = decoder.generate(prompts, count, temperature, top_k, top_p, stop)
+            parameters = _parameters(self, *self.blocks)
+            with decoder_of(self, parameters, len(prompts), longest + count, self.n_positions) as decoder:
+                generated = decoder.generate(prompts, count, temperature, top_k, top_p, stop)
         finally:
             self.training = trains
         return generated if several else generated[0]
@@ -323,6 +325,19 @@ def _affine(x: Variable, n_outputs: int, name: str) -> Any:
 
 def _layer_norm(x: Variable, eps: float, name: str) -> Any:
     return PF.layer_normalization(x, batch_axis=(0, 1), eps=eps, name=name)
+
+
+def _parameters(*modules: Module) -> list[Variable]:
+    """The parameters that are in the scopes of these modules now, in their order."""
+    waiting: list[Any] = [module.parameter_scope for module in reversed(modules)]
+    found = []
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, Variable):
+            found.append(entry)
+        else:
+            waiting.extend(entry.values())
+    return found
 
 
 def _require_counts(function: str, **counts: Any) -> None:

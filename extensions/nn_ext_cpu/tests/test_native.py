@@ -212,6 +212,10 @@ PRODUCTS = [
     (20, 300, 512),
     (5, 520, 15),
     (5, 0, 3),
+    (1, 9, 21),
+    (1, 300, 250),  # few rows, and a matrix that does not stay in cache
+    (3, 131, 513),
+    (8, 262, 300),
 ]
 
 
@@ -243,7 +247,7 @@ def test_products_of_blocks_have_the_same_bits_on_any_number_of_threads(
 
 
 @pytest.mark.parametrize(
-    ("m", "d", "k"), [(100, 2, 4), (16, 600, 260), (3, 70, 1), (130, 140, 150), (200, 330, 50), (0, 3, 2)]
+    ("m", "d", "k"), [(100, 2, 4), (16, 600, 260), (3, 70, 1), (130, 140, 150), (200, 330, 50), (0, 3, 2), (1, 257, 259)]
 )
 def test_affine_and_its_gradients(isa: str, rng: np.random.Generator, m: int, d: int, k: int) -> None:
     x, w = rng.normal(size=(m, d)).astype(np.float32), rng.normal(size=(d, k)).astype(np.float32)

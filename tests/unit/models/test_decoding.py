@@ -1,5 +1,9 @@
 """Decoding with a cache: the same scores as the whole sequence gives, for any network and any lengths of prompts."""
 
+import copy
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -106,6 +110,30 @@ def test_generating_leaves_the_mode_of_training_and_has_no_dropout(gpt):
         first = gpt.generate([1, 2, 3], 10, temperature=0)
     assert gpt.training
     assert first.tolist() == gpt.generate([1, 2, 3], 10, temperature=0).tolist()
+
+
+def test_further_calls_use_the_weights_that_the_network_has_then(gpt):
+    first = gpt.generate([1, 2, 3], 8, temperature=0)
+    for weight in gpt.get_parameters().values():
+        weight.d = np.random.default_rng(weight.size + 1).normal(0, 0.5, weight.shape)
+    second = gpt.generate([1, 2, 3], 8, temperature=0)
+    assert first.tolist() != second.tolist() == Decoder(gpt, 1, 11).generate([[1, 2, 3]], 8, temperature=0)[0].tolist()
+    with nn.parameter_scope("", scope=gpt.parameter_scope):
+        old = nn.get_parameters()["tokens/embed/W"]
+        nn.parameter.set_parameter("tokens/embed/W", nn.Variable.from_numpy_array(-old.d, need_grad=True))
+    third = gpt.generate([1, 2, 3], 8, temperature=0)
+    assert second.tolist() != third.tolist() == Decoder(gpt, 1, 11).generate([[1, 2, 3]], 8, temperature=0)[0].tolist()
+
+
+def test_what_is_kept_for_further_calls_does_not_keep_the_network(gpt):
+    network = GPT(N_TOKENS, n_positions=6, n_layers=1, n_features=8, n_heads=2)
+    network.generate([1], 2)
+    reference = weakref.ref(network)
+    copied = copy.deepcopy(network)
+    assert copied.generate([1, 2], 3, temperature=0).tolist() == network.generate([1, 2], 3, temperature=0).tolist()
+    del network
+    gc.collect()
+    assert reference() is None
 
 
 class Own(nn.Module):

@@ -135,3 +135,36 @@ def test_the_factors_of_the_weights_can_be_had() -> None:
     y.forward()
     factors.forward()
     assert (factors.d != before).any()
+
+
+def test_attention_to_what_is_in_caches() -> None:
+    q, k, v = normal(2, 3, 9, 4), normal(2, 3, 9, 4), normal(2, 3, 9, 5)
+    expected = truth(q, k, v, is_causal=True)
+    k_cache, v_cache = np.full((2, 3, 12, 4), np.nan), np.full((2, 3, 12, 5), np.nan)
+    lengths = np.array([0, 0])
+    for begin, end in ((0, 4), (4, 5), (5, 9)):
+        new = [array[:, :, begin:end] for array in (q, k, v)]
+        y, k_cache, v_cache = run("CachedAttention", *new, k_cache, v_cache, lengths)
+        np.testing.assert_allclose(y, expected[:, :, begin:end], rtol=1e-10, atol=1e-12)
+        lengths = lengths + end - begin
+    np.testing.assert_array_equal(k_cache[:, :, :9], k)
+    assert np.isnan(k_cache[:, :, 9:]).all() and np.isnan(v_cache[:, :, 9:]).all()
+    y, _, _ = run("CachedAttention", q[:, :, 2:3], k[:, :, 2:3], v[:, :, 2:3], k_cache, v_cache, np.array([2, 0]))
+    np.testing.assert_allclose(y[0], expected[0, :, 2:3], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(y[1, :, 0], v[1, :, 2], rtol=1e-10, atol=1e-12)  # the only key that it sees
+
+
+def test_caches_of_a_graph_are_written_in_place() -> None:
+    q, k, v = (nn.Variable.from_numpy_array(normal(1, 2, 1, 4)) for _ in range(3))
+    k_cache, v_cache, lengths = nn.Variable((1, 2, 3, 4)), nn.Variable((1, 2, 3, 4)), nn.Variable((1,))
+    y = F.cached_attention(q, k, v, k_cache, v_cache, lengths)
+    k_cache.d, v_cache.d, memory = 0, 0, k_cache.d
+    for length in range(3):
+        lengths.d = length
+        y.forward(clear_buffer=True)
+        assert np.array_equal(k_cache.d[0, :, length], k.d[0, :, 0])
+        assert not k_cache.d[0, :, length + 1 :].any()
+    assert np.shares_memory(k_cache.d, memory)
+    lengths.d = 3
+    with pytest.raises(nn.errors.ArgumentError, match=r"lengths must be in \[0, 2\], got values from 3 to 3"):
+        y.forward()

@@ -37,6 +37,11 @@ void split(int64_t m, int64_t n, int64_t k, const Body& body) {
       32);
 }
 
+/// Few rows, and a matrix that does not stay in the second-level cache.
+bool is_streamed(int64_t m, int64_t n, int64_t k, bool turned) {
+  return m <= kStreamedRows && n >= 128 && n * k >= 256 * 256 && !turned;
+}
+
 void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulate, float* c, int64_t ldc,
              const float* bias) {
   const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
@@ -57,9 +62,10 @@ void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulat
     by_rows = turned;
     ldb = n;
   }
+  const auto product = is_streamed(m, n, k, b.transposed) ? table.streamed_product : table.product;
   split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-    table.product(rows, columns, k, a.data + i * a_row, a_row, a_col, by_rows + j, ldb, accumulate,
-                  bias != nullptr ? bias + j : nullptr, c + i * ldc + j, ldc);
+    product(rows, columns, k, a.data + i * a_row, a_row, a_col, by_rows + j, ldb, accumulate,
+            bias != nullptr ? bias + j : nullptr, c + i * ldc + j, ldc);
   });
 }
 

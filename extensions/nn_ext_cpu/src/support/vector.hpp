@@ -59,6 +59,9 @@ struct PoolShape {
 /// Columns of a panel: a matrix is cut into panels so that each of them is one piece of memory; see vector/gemm.cpp.
 constexpr int64_t kPanelColumns = 32;
 
+/// The rows that `streamed_product` takes at most; see vector/gemm.cpp.
+constexpr int64_t kStreamedRows = 8;
+
 /// One step of a recurrent network for one sample: what its row of the trace holds, and its two loops; see
 /// vector/recurrent.cpp.
 struct CellFunction {
@@ -176,6 +179,8 @@ struct VectorTable : NumberLoops<float> {
   void (*draw_below)(const uint32_t* words, int64_t low, uint64_t range, int64_t n, int64_t* y);
   void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
                   int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
+  void (*streamed_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
+                           const float* b, int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
   void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate,
                         float* c, int64_t ldc);
   void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,

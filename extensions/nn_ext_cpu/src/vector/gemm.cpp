@@ -1,5 +1,6 @@
 // Matrix products on one thread, for shapes that a general library packs in vain: few rows, short sums, small matrices.
-// `product` keeps a tile of c in registers, reads b in place and broadcasts elements of a. `panel_product` does so with
+// `product` keeps a tile of c in registers, reads b in place and broadcasts elements of a. `streamed_product` reads a
+// large b once, in the order of its memory, for few rows. `panel_product` does as the first with
 // a b that was cut into panels before, and fetches the next one ahead. `dot_product` takes b by rows along the sum.
 // Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
 #include "support/vector.hpp"
@@ -176,9 +177,7 @@ void streamed_piece(int64_t n, const Operands& o) {
   if (j < n) streamed_columns<Rows, Depth, true>(o.at(0, j), x, static_cast<int>(n - j));
 }
 
-/// Few rows and a b that comes from memory, which is read from its beginning to its end while c stays in cache: some of
-/// its rows at a time, so that what is fetched ahead is what comes next.
-template <int Rows = kFewRows>
+template <int Rows = kStreamedRows>
 void streamed_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
   if (m == Rows) {
     constexpr int kStep = Rows <= 2 ? 8 : 4;
@@ -252,15 +251,20 @@ void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
 void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
              bool accumulate, const float* bias, float* c, int64_t ldc) {
   const Operands o{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc};
-  if (m <= kFewRows && n >= 128 && n * k >= kInCache) {
-    streamed_rows(m, n, o, k);
-  } else if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
+  if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
     few_rows(m, n, o, k);
   } else if (a_row == 1) {
     many_rows<true>(m, n, o, k);
   } else {
     many_rows<false>(m, n, o, k);
   }
+}
+
+/// The same for at most kStreamedRows rows and a b that comes from memory. It is read from its beginning to its end while
+/// c stays in cache, some of its rows at a time, so that what is fetched ahead is what comes next.
+void streamed_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
+                      int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc) {
+  streamed_rows(m, n, Operands{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc}, k);
 }
 
 /// c (m, n) = a (m, k) b, plus c if `accumulate`, for a contiguous panel b of kPanel columns, of which the first n

@@ -72,6 +72,8 @@ void draw_normal(const uint32_t*, double, double, int64_t, float*);
 void draw_below(const uint32_t*, int64_t, uint64_t, int64_t, int64_t*);
 void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*,
              float*, int64_t);
+void streamed_product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool,
+                      const float*, float*, int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
@@ -158,6 +160,7 @@ VectorTable table(const char* isa) {
   table.draw_normal = draw_normal;
   table.draw_below = draw_below;
   table.product = product;
+  table.streamed_product = streamed_product;
   table.panel_product = panel_product;
   table.dot_product = dot_product;
   table.winograd4 = winograd4();
