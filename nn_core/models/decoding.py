@@ -13,8 +13,8 @@ import nn_core.functions as F
 from nn_core.auto_forward import auto_forward
 from nn_core.context import get_current_context
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.refusal import checked_count, described
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.messages.refusal import checked_count, described
 from nn_core.models.sampling import Sampler, Scores, Tokens
 from nn_core.variable import Variable
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nn_core.engine.error_messages.refusal import checked_count, described
+from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.errors import ArgumentError
-from nn_core.graph.seeds import FUNCTION_SEED
-from nn_core.messages.refusal import checked_count, described
 
 Scores = npt.NDArray[np.floating[Any]]
 Tokens = npt.NDArray[np.int64]

@@ -9,10 +9,9 @@ from typing import Any
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import checked_count, described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.initializer import NormalInitializer
-from nn_core.messages.refusal import checked_count, described
 from nn_core.models.decoding import Cache, Prompt, decoder_of, is_several
 from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable

@@ -1,9 +1,9 @@
 """Reference kernel of attention."""
 
 from nn_core.errors import ArgumentError
-from nn_core.reference.precision import sum_of, widen
-from nn_core.reference.random import dropout_mask
-from nn_core.reference.registry import kernel
+from nn_core.operators.reference.precision import sum_of, widen
+from nn_core.operators.reference.random import dropout_mask
+from nn_core.operators.reference.registry import kernel
 from nn_core.typing import Array, Namespace
 
 

@@ -260,8 +260,8 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
   }
 }
 
-/// The same for at most kStreamedRows rows and a b that comes from memory. It is read from its beginning to its end while
-/// c stays in cache, some of its rows at a time, so that what is fetched ahead is what comes next.
+/// The same for at most kStreamedRows rows and a b that comes from memory. It is read from its beginning to its end
+/// while c stays in cache, some of its rows at a time, so that what is fetched ahead is what comes next.
 void streamed_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
                       int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc) {
   streamed_rows(m, n, Operands{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc}, k);
