@@ -7,7 +7,12 @@ The types are in the stub beside this file. At run time a function takes any arg
 
 from nn_core.engine.graph.apply import apply
 from nn_core.functions.signatures import refuse, show_signatures
-from nn_core.operators.spec.builtin.attention import CACHED_ATTENTION, DROPOUT_ATTENTION, SCALED_DOT_PRODUCT_ATTENTION, SPECS
+from nn_core.operators.spec.builtin.attention import (
+    CACHED_ATTENTION,
+    DROPOUT_ATTENTION,
+    SCALED_DOT_PRODUCT_ATTENTION,
+    SPECS,
+)
 
 
 def scaled_dot_product_attention(
