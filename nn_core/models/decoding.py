@@ -295,7 +295,7 @@ class Decoder:
 
 #: A decoder is kept only where its cache has at most so many bytes: building graphs takes long beside small networks only.
 _KEPT_BYTES: Final = 2**26
-#: What the last call for a network has left, and for what.
+#: The decoder that the last call for a network has left, with its settings and parameters.
 _KEPT: Final[WeakKeyDictionary[Module, tuple[tuple[Any, ...], list[Variable], Decoder]]] = WeakKeyDictionary()
 
 

@@ -19,7 +19,7 @@ Activation = Callable[[Any], Any]
 
 
 class KeyValueCache(Protocol):
-    """What attends to the tokens so far, and keeps the keys and values of new ones."""
+    """Memory of the keys and values of earlier tokens, which attends to them for new ones."""
 
     def attend(self, q: Any, k: Any, v: Any, scale: float | None = None) -> Any:
         """Shape (B, heads, L, E) and, for the values, (B, heads, L, V) to (B, heads, L, V)."""
