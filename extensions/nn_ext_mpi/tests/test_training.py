@@ -111,7 +111,8 @@ start, length = (comm.rank * 20, (20, 12)[comm.rank]) if has_own_data else (0, 3
 rng = np.random.RandomState(2)
 load = lambda i: (images[start + i], labels[start + i])
 with data_iterator_simple(load, length, 4 if has_own_data else 16, shuffle=True, rng=rng) as data:
-    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=0 if has_own_data else 4, clip_norm=1.0)
+    shards, sharded_states = 0 if has_own_data else 4, "DIVIDED" in os.environ
+    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=shards, sharded_states=sharded_states, clip_norm=1.0)
     evaluator = Evaluator([images, labels], [x, t], {"loss": validation}, batch_size=4, comm=comm)
     trainer = Trainer(updater, every(epochs, "epoch"), out, [evaluator, Log(), Checkpoint()])
     mark = out + "/killed"
@@ -178,6 +179,19 @@ def test_training_is_resumed_on_other_numbers_of_ranks(tmp_path):
         status, digests = trained(tmp_path / "parts", size, epochs=2 * number)
         assert status == 0 and len(digests) == size
     assert set(digests) == set(expected)
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_divided_states_are_resumed_on_other_ranks_and_after_a_kill(tmp_path):
+    """On 4, 2, 1 and 4 ranks by turns; and on two, one of which is killed and all are started again."""
+    expected = trained(tmp_path / "alone", 1, epochs=8)[1]
+    for number, size in enumerate((4, 2, 1, 4), 1):
+        status, digests = trained(tmp_path / "parts", size, epochs=2 * number, DIVIDED="1")
+        assert status == 0 and len(digests) == size
+    assert set(digests) == set(expected)
+    options = {"victim": 1, "sign": signal.SIGKILL, "epochs": 8, "DIVIDED": "1"}
+    assert trained(tmp_path / "killed", 2, "--restarts", "1", **options) == (0, expected * 2)
 
 
 @needs_tolerance
