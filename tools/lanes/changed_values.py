@@ -76,7 +76,7 @@ def _change_list(made: Any, values: Any, field: Any, rng: np.random.Generator) -
     elif action == 1:
         del values[:]
     elif action == 2:
-        values.extend([values[place]] * int(rng.choice([1, 3, 2000])))
+        values.extend([values[place]] * int(rng.choice([1, 3, 20 if field.message_type else 2000])))
     elif field.message_type is not None:
         values[place].CopyFrom(values[int(rng.integers(len(values)))])
     else:

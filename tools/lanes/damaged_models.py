@@ -1,7 +1,7 @@
 """Models of ONNX for the lane of mutated files, and ONNX's own definitions as the judge of what is computed.
 
 Where the definitions see another result, onnxruntime has the last word: what a Loop collects they join along an axis that is
-there already if it has two.
+there already if it has two. What it refuses, which the definitions compute otherwise, has no judge.
 """
 
 from collections.abc import Sequence
@@ -71,9 +71,8 @@ def outcome(data: bytes) -> str:
     except Exception:  # the definitions raise whatever NumPy raises
         return "unjudged"
     difference = _difference(found, expected)
-    if difference and not _agrees_with_runtime(data, inputs, found):
-        return difference
-    return "equal"
+    agrees = _agrees_with_runtime(data, inputs, found) if difference else True
+    return "unjudged" if agrees is None else "equal" if agrees else difference
 
 
 def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
@@ -85,12 +84,13 @@ def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
     return ""
 
 
-def _agrees_with_runtime(data: bytes, inputs: dict[str, Any], found: Sequence[Any]) -> bool:
+def _agrees_with_runtime(data: bytes, inputs: dict[str, Any], found: Sequence[Any]) -> bool | None:
+    """Whether onnxruntime has these results; None where it takes the model for wrong."""
     try:
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
         expected = session.run(None, inputs)
     except Exception:  # a class of its own for each status
-        return False
+        return None
     return not _difference(found, expected)
 
 

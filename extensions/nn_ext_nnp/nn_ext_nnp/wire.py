@@ -1,6 +1,7 @@
 """Parameters in binary messages, read and written without a list of Python numbers."""
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,9 @@ _BYTES: Final = 2
 _FIXED32: Final = 5
 _PARAMETER: Final = 200
 _DATA: Final = 100
+
+#: Axes that an array of NumPy can have.
+_MOST_AXES: Final = 64
 
 Array = np.ndarray[Any, Any]
 
@@ -88,14 +92,15 @@ def entry_of(parameter: Any, values: Array, file: str, index: int) -> Entry:
     shape = tuple(parameter.shape.dim)
     if not parameter.variable_name:
         raise FileFormatError(f"{file}: parameters must have names, got one without")
-    count = 1
-    for dim in shape:
-        count *= dim
-    if any(dim < 0 for dim in shape) or count != values.size:
-        raise FileFormatError(
-            f"{file}: parameter {parameter.variable_name!r} of shape {shape} must have as many values, got {values.size}"
-        )
-    return Entry(values.reshape(shape), {"need_grad": parameter.need_grad, "index": index})
+    name = repr(parameter.variable_name)
+    if len(shape) > _MOST_AXES:
+        raise FileFormatError(f"{file}: parameter {name} must have at most {_MOST_AXES} axes, got {len(shape)}")
+    if any(dim < 0 for dim in shape) or prod(shape) != values.size:
+        raise FileFormatError(f"{file}: parameter {name} of shape {shape} must have as many values, got {values.size}")
+    try:
+        return Entry(values.reshape(shape), {"need_grad": parameter.need_grad, "index": index})
+    except ValueError as error:  # no elements, and a length beyond any array
+        raise FileFormatError(f"{file}: parameter {name} must have a shape of an array, got {shape}") from error
 
 
 def _parameter(view: memoryview, file: str, index: int) -> tuple[str, Entry]:

@@ -106,6 +106,8 @@ def test_parameters_survive(extension, tmp_path):
     ("parameter { shape { dim: 3 } data: 1 }", "parameters must have names"),
     ('parameter { variable_name: "w" shape { dim: 3 } data: 1 }', r"'w' of shape \(3,\) must have as many values, got 1"),
     ('parameter { variable_name: "w" shape { dim: -1 dim: -1 } data: 1 }', "must have as many values"),
+    (f'parameter {{ variable_name: "w" shape {{ {"dim: 1 " * 2004} }} data: 1 }}', "'w' must have at most 64 axes, got 2004"),
+    (f'parameter {{ variable_name: "w" shape {{ dim: 0 dim: {2**62} dim: 4 }} }}', "'w' must have a shape of an array, got"),
     ('parameter { variable_name: "w" shape { } data: 1 } parameter { variable_name: "w" shape { } data: 1 }', "'w' twice"),
 ])  # fmt: skip
 def test_wrong_texts_are_refused_with_their_place(text, message, tmp_path):

@@ -1,5 +1,6 @@
 """Models as graphs: names, dynamic axes, settings that models get, control flow, functions, external data, training."""
 
+import time
 import tracemalloc
 
 import numpy as np
@@ -429,3 +430,40 @@ def test_group_normalization_had_scales_of_groups_at_first():
     (found,) = run_model(model, [x, scale.astype(np.float32), bias.astype(np.float32)])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
     assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize(("place", "shape"), [(1, (1, 12, 3)), (3, (1, 4)), (5, (2, 3)), (5, (2, 1, 3))])
+def test_states_and_weights_of_other_shapes_than_the_operator_defines_are_refused(kind, place, shape):
+    """A state without the axis of directions would be broadcast along the batch."""
+    n = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+    shapes = {0: (3, 2, 2), 1: (1, 3 * n, 2), 2: (1, 3 * n, 3), 3: (1, 6 * n), 5: (1, 2, 3)}
+    right = np.zeros(shapes[0], np.float32)
+
+    def run(shapes):
+        names = ["x", "w", "r", "b", "", "h"]
+        constants = [numpy_helper.from_array(np.zeros(shapes[k], np.float32), names[k]) for k in (1, 2, 3, 5)]
+        node = helper.make_node(kind, names, ["y"], hidden_size=3, linear_before_reset=1) if kind == "GRU" else None
+        node = node or helper.make_node(kind, names, ["y"], hidden_size=3)
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shapes[0])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (3, 1, 2, 3))
+        graph = helper.make_graph([node], "g", [x], [y], constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return prepare(model).run([right])
+
+    assert run(shapes)[0].shape == (3, 1, 2, 3)
+    with pytest.raises(ArgumentError, match=r"an input of shape \(.*\) in the place of one of shape \("):
+        run({**shapes, place: shape})
+
+
+def test_a_loop_that_must_run_longer_than_it_is_written_out_is_refused_at_once():
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {
+        n = Constant<value = int64 {4611686018427387904}>()  go = Constant<value = bool {1}>()
+        y = Loop(n, go, x) <body = b (int64 i, bool c, float[2] p) => (bool k, float[2] t) {
+            k = Identity(c)  t = Add(p, p) }> }"""
+    )
+    start = time.process_time()
+    with pytest.raises(ArgumentError, match="more than 10000 steps"):
+        prepare(model).run([np.zeros(2, np.float32)])
+    assert time.process_time() - start < 1

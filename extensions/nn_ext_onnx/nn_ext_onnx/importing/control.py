@@ -28,6 +28,7 @@ def _loop(node: Node, scope: Scope) -> list[Value | None]:
     n_states = len(node.inputs) - 2
     states: list[Any] = list(node.inputs[2:])
     scans: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - n_states)]
+    _require_few_steps(limit, goes_on, body)
     step = 0
     while goes_on and (limit is None or step < limit):
         if step >= MAX_STEPS:
@@ -42,6 +43,21 @@ def _loop(node: Node, scope: Scope) -> list[Value | None]:
     if scans and not step:
         raise UnsupportedError("a loop without steps that collects values")
     return [*states, *(_stacked(values, 0) for values in scans)]
+
+
+def _require_few_steps(limit: int | None, goes_on: bool, body: Any) -> None:
+    """Refuse a loop that must run longer than it would be written out, before any of it is."""
+    if goes_on and limit is not None and limit > MAX_STEPS and _never_ends_early(body):
+        raise UnsupportedError(f"more than {MAX_STEPS} steps")
+
+
+def _never_ends_early(body: Any) -> bool:
+    """Whether the condition that a body of a loop gives is the one that it got."""
+    sources = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+    name = body.output[0].name
+    while name in sources:
+        name = sources.pop(name)
+    return bool(len(body.input) > 1 and name == body.input[1].name)
 
 
 def _number(name: str, array: Any) -> Value:

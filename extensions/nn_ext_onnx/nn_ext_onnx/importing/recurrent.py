@@ -27,9 +27,12 @@ class Recurrence:
     def __init__(self, node: Node) -> None:
         self.node, self.kind = node, node.kind
         self.is_batch_first = bool(node.attr("layout", 0))
+        if node.x.ndim != 3 or len(node[2].shape) != 3:
+            raise UnsupportedError(f"an input of shape {node.x.shape} and weights of shape {node[2].shape}")
         self.x = F.transpose(node.x, (1, 0, 2)) if self.is_batch_first else node.x
         self.n_steps, self.n_batch = self.x.shape[:2]
         self.n_directions, _, self.hidden = node[2].shape
+        self._require_shapes()
         self.direction = node.attr("direction", "forward")
         if (self.direction == "bidirectional") != (self.n_directions == 2):
             raise UnsupportedError(f"direction {self.direction!r} with {self.n_directions} weights")
@@ -40,6 +43,18 @@ class Recurrence:
         self.lengths = None if lengths is None else np.asarray(node.array(4))
         if self.lengths is not None and (self.lengths == self.n_steps).all():
             self.lengths = None
+
+    def _require_shapes(self) -> None:
+        """Refuse weights, biases and states of other shapes than the operator defines, which might fit by chance."""
+        d, n, h = self.n_directions, _GATES[self.kind], self.hidden
+        state = (self.n_batch, d, h) if self.is_batch_first else (d, self.n_batch, h)
+        defined = {1: (d, n * h, self.x.shape[2]), 2: (d, n * h, h), 3: (d, 2 * n * h), 4: (self.n_batch,), 5: state}
+        if self.kind == "LSTM":
+            defined |= {6: state, 7: (d, 3 * h)}
+        for place, shape in defined.items():
+            given = self.node.optional(place)
+            if given is not None and tuple(given.shape) != shape:
+                raise UnsupportedError(f"an input of shape {tuple(given.shape)} in the place of one of shape {shape}")
 
     def _activations(self) -> list[list[str]]:
         """The names for each direction."""
