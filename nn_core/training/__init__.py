@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from nn_core.training.extensions import Schedule as Schedule
     from nn_core.training.extensions import Statistics as Statistics
     from nn_core.training.extensions import observe as observe
+    from nn_core.training.finders import BatchSizes as BatchSizes
+    from nn_core.training.finders import LearningRates as LearningRates
+    from nn_core.training.finders import find_batch_size as find_batch_size
+    from nn_core.training.finders import find_learning_rate as find_learning_rate
     from nn_core.training.fitting import Fit as Fit
     from nn_core.training.fitting import fit as fit
     from nn_core.training.hooks import clip_values as clip_values
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
     from nn_core.training.reporting import report_scope as report_scope
     from nn_core.training.signals import StopSignals as StopSignals
     from nn_core.training.summary import Summary as Summary
+    from nn_core.training.swa import WeightAverage as WeightAverage
+    from nn_core.training.swa import renew_statistics as renew_statistics
     from nn_core.training.trainer import Trainer as Trainer
     from nn_core.training.triggers import Trigger as Trigger
     from nn_core.training.triggers import at as at
@@ -66,6 +72,7 @@ _MODULES: Final = {
         "Statistics",
         "observe",
     ),
+    "finders": ("BatchSizes", "LearningRates", "find_batch_size", "find_learning_rate"),
     "fitting": ("Fit", "fit"),
     "hooks": ("clip_values", "gradient_noise", "lasso"),
     "loss_scale": ("LossScale",),
@@ -73,6 +80,7 @@ _MODULES: Final = {
     "reporting": ("Observation", "observing", "report", "report_scope"),
     "signals": ("StopSignals",),
     "summary": ("Summary",),
+    "swa": ("WeightAverage", "renew_statistics"),
     "trainer": ("Trainer",),
     "triggers": ("Trigger", "at", "best", "early_stop", "every", "once"),
     "updater": ("Updater",),

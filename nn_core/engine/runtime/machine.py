@@ -33,6 +33,14 @@ def memory_limit(root: Path = _ROOT) -> int | None:
     return min((limit for limit in limits if limit < 2**62), default=None)  # version 1 writes no limit as a large number
 
 
+def physical_memory() -> int | None:
+    """Return how many bytes of memory the machine has, or None where it does not say."""
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def allowed_processors() -> Sequence[int]:
     """Return the numbers of the processors that this process is bound to; cpusets are part of that."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)

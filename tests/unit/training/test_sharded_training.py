@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nn_core.communicators import LocalCommunicator
-from nn_core.training import Checkpoint, MovingAverage, Trainer, every
-from tests.unit.training.test_ranks import BATCH, alone, make_data, make_updater, same, trained
+from nn_core.training import Checkpoint, Log, MovingAverage, Trainer, every
+from tests.unit.training.test_ranks import BATCH, IMAGES, LABELS, alone, make_data, make_updater, same, trained
 
 OPTIONS = {"clip_norm": 0.5, "weight_decay": 1e-3}
 
@@ -18,6 +18,25 @@ def test_divided_states_change_no_bit(tmp_path):
             return trained(comm, out, sharded_states=True, **OPTIONS)[0]
 
         assert all(same(found, expected) for found in LocalCommunicator.run(size, program))
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_accumulated_batches_that_run_over_the_end_of_epochs(tmp_path, sharded):
+    """Three batches of 8 a step, of 21 samples: each step ends in another place of an epoch, on any number of ranks."""
+
+    def program(comm, out):
+        with make_data(IMAGES[:21], LABELS[:21]) as data:
+            options = {"shards": 4, "accumulate": 3, "sharded_states": sharded}
+            updater, parameters, _ = make_updater(comm, BATCH // 4, data, **options)
+            trainer = Trainer(updater, every(4, "epoch"), out, [Log("loss"), Checkpoint()])
+            trainer.run()
+            return {name: v.d.copy() for name, v in parameters.items()}, trainer.iteration, trainer.samples
+
+    expected = program(alone(), tmp_path / "alone")
+    assert expected[1:] == (4, 96)
+    for size in (2, 4):
+        for found in LocalCommunicator.run(size, lambda comm, out=tmp_path / str(size): program(comm, out)):
+            assert same(found[0], expected[0]) and found[1:] == expected[1:]
 
 
 def test_checkpoints_are_those_of_undivided_states(tmp_path):
