@@ -21,7 +21,5 @@ def copied(module: "Module", mode: str) -> "Module":
         for name, parameter in twin.get_parameters().items():
             parameter.data = own[name].data
     elif mode == "init":
-        for _, member in twin.walk():
-            member.parameter_scope.clear()
-            member.__dict__.pop("_called", None)
+        twin.clear_parameters()
     return twin

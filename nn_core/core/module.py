@@ -368,6 +368,12 @@ class Module:
     def update_parameter(self) -> None:
         """Nothing to do: a module and the graphs built by it share their parameters."""
 
+    def clear_parameters(self) -> None:
+        """Forget the parameters that layers have made, which the next call makes anew; Variables as attributes stay."""
+        for _, module in self.walk():
+            module.parameter_scope.clear()
+            module.__dict__.pop("_called", None)
+
     def zero_grad(self) -> None:
         """Set the gradients of all parameters to zero."""
         for parameter in self.get_parameters(grad_only=True).values():

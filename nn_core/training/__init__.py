@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from nn_core.training.metrics import Confusion as Confusion
     from nn_core.training.metrics import Metric as Metric
     from nn_core.training.metrics import RegressionErrors as RegressionErrors
+    from nn_core.training.named_metrics import AreaUnderCurve as AreaUnderCurve
+    from nn_core.training.named_metrics import FunctionMetric as FunctionMetric
     from nn_core.training.reporting import Observation as Observation
     from nn_core.training.reporting import observing as observing
     from nn_core.training.reporting import report as report
@@ -77,6 +79,7 @@ _MODULES: Final = {
     "hooks": ("clip_values", "gradient_noise", "lasso"),
     "loss_scale": ("LossScale",),
     "metrics": ("Accuracy", "Confusion", "Metric", "RegressionErrors"),
+    "named_metrics": ("AreaUnderCurve", "FunctionMetric"),
     "reporting": ("Observation", "observing", "report", "report_scope"),
     "signals": ("StopSignals",),
     "summary": ("Summary",),

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,27 +23,24 @@ from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.errors import ArgumentError, ShapeError, SignatureError
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
-from nn_core.parametric_functions.scope import get_parameters
+from nn_core.parametric_functions.scope import get_parameters, pop_parameter
 from nn_core.random import seed as set_seed
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
+from nn_core.training.batches import IterableBatches, gathered, is_batches
+from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, Schedule
-from nn_core.training.extensions.evaluator import Output
-from nn_core.training.metrics import Accuracy, Confusion, RegressionErrors
+from nn_core.training.named_metrics import MetricLike
+from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, early_stop, every
 from nn_core.training.updater import Updater
 from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
 from nn_core.variable import Variable
 
-#: Inputs and targets, with an axis of samples in front of both.
-Arrays: TypeAlias = tuple[Any, Any]
 #: ``network(x)`` or ``network(x, test=False)`` gives scores of classes or predictions.
 Network: TypeAlias = Callable[..., Variable]
-
-#: ``loss(y, t)`` of predictions and targets.
-Loss: TypeAlias = Callable[[Variable, Variable], Variable]
 
 #: Seed of the orders of samples where none is given.
 _SEED: Final = 313
@@ -55,75 +52,12 @@ _SETTINGS: Final = frozenset(inspect.signature(Updater).parameters) - {"data", "
 _HINTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lr", "learning_rate"), "solver=S.Adam(0.001) has the rate"),
     "optimizer": "solver=S.Adam(0.001)",
-    "callbacks": "extensions=[...], of nn_core.training.extensions",
+    "callback": "callbacks=[function], called with the epoch and its values",
     "scheduler": "schedule=CosineScheduler(0.1, max_iter=1000)",
     "early_stopping": "patience=5, or extensions=[early_stop(...)]",
     "validation_data": "validation=(x, t)",
     "verbose": "progress=False shows no bar",
 }
-_TASKS: Final = ("classification", "regression")
-
-
-class Objective:
-    """The loss of a task, and what is reported beside it.
-
-    Args:
-        task: "classification" or "regression".
-        loss: ``loss(y, t)`` in place of that of the task; values of several elements are averaged.
-        class_weight: A weight for each class, in their order.
-    """
-
-    def __init__(self, task: str, loss: Loss | None, class_weight: Sequence[float] | None) -> None:
-        if task not in _TASKS:
-            raise ArgumentError(f"fit: task must be one of {', '.join(_TASKS)}, got {task!r}")
-        if loss is not None and not callable(loss):
-            raise ArgumentError(f"fit: loss must be a function of predictions and targets, got {described(loss)}")
-        if class_weight is not None and (task != "classification" or loss is not None):
-            raise ArgumentError("fit: class_weight must go with the loss of classification, got another loss or task")
-        self.task = task
-        self._loss = loss
-        self._weights = None if class_weight is None else _class_weights(class_weight)
-
-    def loss(self, y: Variable, t: Variable) -> Variable:
-        """Return the loss of predictions, of one element."""
-        if self._loss is not None:
-            return F.mean(self._loss(y, t))
-        if self.task == "regression":
-            if y.shape != t.shape:
-                raise ShapeError(f"fit: predictions must have the shape of the targets, got {y.shape} and {t.shape}")
-            return F.mean(F.squared_error(y, t))
-        entropy = F.softmax_cross_entropy(y, t)
-        if self._weights is None:
-            return F.mean(entropy)
-        if len(self._weights) != y.shape[1]:
-            raise ArgumentError(f"fit: class_weight must have one for each of {y.shape[1]} classes, got {len(self._weights)}")
-        weights = F.embed(t, Variable.from_numpy_array(self._weights))
-        return F.sum(weights * entropy) / F.sum(weights)
-
-    def outputs(self, y: Variable, t: Variable) -> dict[str, Output]:
-        """Return the loss and the metrics of predictions."""
-        outputs: dict[str, Output] = {"loss": self.loss(y, t)}
-        if self.task == "classification":
-            return {**outputs, "accuracy": Accuracy(y, t), "mean": Confusion(y, t)}
-        return {**outputs, "error": RegressionErrors(y, t)}
-
-    def data(self, function: str, name: str, data: Arrays) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return inputs and targets as arrays; labels get the axis that losses want."""
-        if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise ArgumentError(f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}")
-        x, t = (np.asarray(array) for array in data)
-        if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
-            raise ArgumentError(
-                f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}"
-            )
-        return x, t.reshape(len(t), 1) if self.task == "classification" and t.ndim == 1 else t
-
-
-def _class_weights(given: Sequence[float]) -> np.ndarray[Any, Any]:
-    weights = np.asarray(given, np.float32)
-    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
-        raise ArgumentError(f"fit: class_weight must be numbers of at least 0, one above it, got {described(given)}")
-    return weights
 
 
 class Fit:
@@ -159,7 +93,7 @@ class Fit:
 
     def evaluate(self, data: Arrays, batch_size: int = 256) -> dict[str, float]:
         """Loss and metrics on other data."""
-        x, t = self._objective.data("evaluate", "data", data)
+        x, t = self._objective.data("evaluate", "data", gathered("evaluate", "data", data))
         target = Variable((self._x.shape[0], *t.shape[1:]))
         return Evaluator((x, t), [self._x, target], self._objective.outputs(self._y, target), batch_size=batch_size).evaluate()
 
@@ -190,16 +124,20 @@ def fit(
     patience: int | None = None,
     loss: Loss | None = None,
     class_weight: Sequence[float] | None = None,
+    sample_weight: Any = None,
+    metrics: Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
+    callbacks: Sequence[Callback] = (),
     seed: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
     go_on: bool = False,
+    fresh: bool = False,
     progress: bool = True,
     extensions: Sequence[Extension | Trigger] = (),
     **settings: Any,
 ) -> Fit:
-    """Train a network on arrays.
+    """Train a network on arrays or batches.
 
     Classification minimizes the cross entropy of the softmax of what the network gives, and reports accuracy, mean precision,
     recall and F1; regression minimizes the mean squared error, and reports mean absolute error, root of the mean squared
@@ -207,10 +145,12 @@ def fit(
 
     Args:
         network: A function or module; ``network(x)``, or ``network(x, test=False)`` if it tells training from testing.
-        train: Inputs and targets. Shapes (N, ...) and (N,) or (N, 1) of labels, or that of the predictions.
+        train: Inputs and targets. Shapes (N, ...) and (N,) or (N, 1) of labels, or that of the predictions. Or batches of
+            both, with weights of the samples as a third array if there are some: a data iterator, a list or another iterable,
+            a function that returns one, or a generator for one epoch.
         validation: Others, on which nothing is trained.
         task: "classification" or "regression".
-        epochs: How often each sample is taken.
+        epochs: Number of epochs.
         batch_size: Samples of a step.
         solver: A solver, or the name of one with the numbers that it has by itself, such as "adam". Default: Adam.
         schedule: A scheduler of the learning rate, or a function of the iteration.
@@ -218,12 +158,19 @@ def fit(
             smaller for so many epochs; the weights are those of the last epoch. None: take all epochs.
         loss: ``loss(y, t)`` of predictions and targets in place of that of the task; several elements are averaged.
         class_weight: A weight for each class, in their order: the loss is the weighted mean over the samples.
+        sample_weight: A weight for each sample of arrays, by whose mean all are divided. A loss of your own has a value for
+            each sample then.
+        metrics: What to report in place of the metrics of the task: names ("accuracy", "top5", "auc", "precision", "recall",
+            "f1"; "mae", "rmse", "r2") and functions ``metric(y, t)`` of all scores and targets as arrays; or some by name.
+        callbacks: Functions ``callback(epoch, values)``, called after each epoch with its means; one that returns True ends
+            training.
         seed: Seed of the orders of samples, of initial weights and of random functions, by ``nn_core.seed``; weights that
             are there already stay as they are. None: 313 for the orders, and random numbers go on.
         out: Folder for the log and for checkpoints; None: neither.
         resume: Continue the newest run in `out` from its newest checkpoint.
         overwrite: Remove the files of the newest run in `out`; see ``Trainer.run``.
-        go_on: Train on what an earlier call has trained, which is refused without it or `resume`.
+        go_on: Train on what an earlier call has trained, which is refused without it, `resume` or `fresh`.
+        fresh: Forget the parameters that the network has, and make new ones.
         progress: Show a bar.
         extensions: Further extensions of the trainer; triggers among them, such as ``early_stop(...)``, end training.
         **settings: Further arguments of `Updater`: accumulate, clip_norm, weight_decay, loss_scale.
@@ -242,39 +189,130 @@ def fit(
         True
     """
     _require_settings(settings)
-    objective = Objective(task, loss, class_weight)
-    x_train, t_train = objective.data("fit", "train", train)
-    held_out = None if validation is None else _held_out(objective, validation, x_train)
-    batch_size = min(batch_size, len(x_train))
-    x, t = Variable((batch_size, *x_train.shape[1:])), Variable((batch_size, *t_train.shape[1:]))
-    order = _order(seed)
-    mean_loss = objective.loss(_called(network, x, test=False), t)
-    parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
-    trained = _to_train(parameters, mean_loss)
-    if not (resume or go_on):
-        _require_new(trained)
-    solver = _solver(solver)
-    solver.set_parameters(trained)
+    goes_on = _goes_on(resume, go_on, fresh)
+    objective = Objective(task, loss, class_weight, metrics)
     log = Log()
-    ends = [*_triggers(extensions), *_early_stop(patience, has_validation=held_out is not None)]
-    until = functools.reduce(operator.or_, ends, every(epochs, "epoch"))
     with ExitStack() as stack:
+        source = _source(objective, train, sample_weight, batch_size, _SEED if seed is None else seed, stack)
+        x, t = source.inputs[:2]
+        held_out = _held_out(objective, validation, x)
+        if fresh:
+            _forget(network, x)
+        _seed_everything(seed)
+        mean_loss = _loss_of(network, objective, source.inputs)
+        parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
+        trained = _to_train(parameters, mean_loss)
+        if not goes_on:
+            _require_new(trained)
+        solver = _solver(solver)
+        solver.set_parameters(trained)
+        ends = [*_triggers(extensions), *_early_stop(patience, has_validation=held_out is not None)]
+        until = functools.reduce(operator.or_, ends, every(epochs, "epoch"))
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
-        data = stack.enter_context(
-            data_iterator_simple(lambda index: (x_train[index], t_train[index]), len(x_train), batch_size, True, order)
-        )
-        updater = Updater(data, [x, t], mean_loss, solver, model=parameters, **settings)
-        trainer = Trainer(updater, until, folder, [log])
-        trainer.extend(*_own(extensions), *([] if schedule is None else [Schedule(schedule)]))
+        updater = _updater(network, objective, source, mean_loss, solver, model=parameters, **settings)
+        trainer = Trainer(updater, until, folder, [log, *_own(extensions)])
         if held_out is not None:
             trainer.extend(_evaluator(network, objective, held_out, (Variable(x.shape), Variable(t.shape))))
-        if progress:
-            trainer.extend(Progress())
-        if out is not None:
-            trainer.extend(Checkpoint())
+        trainer.extend(*_asked_for(schedule, callbacks, log, progress, is_saved=out is not None))
         trainer.run(resume=resume, overwrite=overwrite)
     _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
     return Fit(network, objective, Variable(x.shape), log.entries, parameters)
+
+
+def _goes_on(resume: bool, go_on: bool, fresh: bool) -> bool:
+    """Whether a network that was trained before is no mistake."""
+    if fresh and (resume or go_on):
+        raise ArgumentError("fit: fresh must be False with resume or go_on, got True")
+    return resume or go_on or fresh
+
+
+def _asked_for(schedule: Any, callbacks: Sequence[Callback], log: Log, progress: bool, *, is_saved: bool) -> list[Extension]:
+    """Make the extensions for arguments of `fit`."""
+    found: list[Extension] = [] if schedule is None else [Schedule(schedule)]
+    if callbacks:
+        found.append(Callbacks(log, callbacks))
+    if progress:
+        found.append(Progress())
+    if is_saved:
+        found.append(Checkpoint())
+    return found
+
+
+def _seed_everything(seed: int | None) -> None:
+    if seed is not None:
+        set_seed(seed)
+
+
+class _Source(NamedTuple):
+    """The Variables of a batch (inputs, targets, and weights if there are some), and where the batches come from.
+
+    Batches of a stream may have any number of samples.
+    """
+
+    inputs: list[Variable]
+    data: Any
+    is_stream: bool
+
+
+def _source(objective: Objective, train: Arrays, weights: Any, batch_size: int, seed: int, stack: ExitStack) -> _Source:
+    if is_batches(train):
+        if weights is not None:
+            raise ArgumentError("fit: sample_weight must go with arrays, got it with batches, whose third array are weights")
+        return _stream(objective, train)
+    x, t = objective.data("fit", "train", train)
+    arrays = [x, t] if weights is None else [x, t, sample_weights(weights, len(x))]
+    size = min(batch_size, len(x))
+    data = data_iterator_simple(
+        lambda index: tuple([array[index] for array in arrays]), len(x), size, True, np.random.RandomState(seed)
+    )
+    return _Source([Variable((size, *array.shape[1:])) for array in arrays], stack.enter_context(data), False)
+
+
+def _stream(objective: Objective, train: Any) -> _Source:
+    data = train if hasattr(train, "next") else IterableBatches(train)
+    batch = data.first if isinstance(data, IterableBatches) else _first(data)
+    if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
+        raise ArgumentError(f"fit: a batch of train must have inputs, targets and maybe weights, got {described(batch)}")
+    x, t, *w = (np.asarray(part) for part in batch)
+    return _Source([Variable(array.shape) for array in (x, objective.targets(t), *w)], data, True)
+
+
+def _first(data: Any) -> Any:
+    """The first batch of a data iterator, which stays where it is."""
+    state = data.get_state()
+    batch = data.next()
+    data.set_state(state)
+    return batch
+
+
+def _loss_of(network: Network, objective: Objective, inputs: Sequence[Variable]) -> Variable:
+    x, t, *w = inputs
+    return objective.loss(_called(network, x, test=False), t, *w)
+
+
+def _updater(
+    network: Network, objective: Objective, source: _Source, loss: Variable, solver: Solver, **settings: Any
+) -> Updater:
+    """Make an updater of a static graph, or for a stream of one that builds the graph of each batch."""
+    if not source.is_stream:
+        return Updater(source.data, source.inputs, loss, solver, **settings)
+
+    def loss_of_batch(x: Variable, t: Variable, *w: Variable) -> Variable:
+        labels = F.reshape(t, (t.shape[0], 1)) if objective.task == "classification" and t.ndim == 1 else t
+        return _loss_of(network, objective, (x, labels, *w))
+
+    return Updater(source.data, None, loss_of_batch, solver, **settings)
+
+
+def _forget(network: Network, x: Variable) -> None:
+    """Forget the parameters that layers of a network have made, so that its next call makes new ones."""
+    if isinstance(network, Module):
+        network.clear_parameters()
+        return
+    used = {variable.storage for function in functions_of([network(x)]) for variable in function.inputs}
+    for name, parameter in get_parameters(grad_only=False).items():
+        if parameter.storage in used:
+            pop_parameter(name)
 
 
 def _evaluator(network: Network, objective: Objective, validation: Arrays, inputs: tuple[Variable, Variable]) -> Evaluator:
@@ -315,20 +353,15 @@ def _early_stop(patience: int | None, *, has_validation: bool) -> list[Trigger]:
     return [] if patience is None else [early_stop("validation/loss" if has_validation else "loss", patience, "min")]
 
 
-def _held_out(objective: Objective, validation: Arrays, x_train: np.ndarray[Any, Any]) -> Arrays:
-    x, t = objective.data("fit", "validation", validation)
-    if x.shape[1:] != x_train.shape[1:]:
+def _held_out(objective: Objective, validation: Arrays | None, train: Variable) -> tuple[Any, Any] | None:
+    if validation is None:
+        return None
+    x, t = objective.data("fit", "validation", gathered("fit", "validation", validation))
+    if x.shape[1:] != train.shape[1:]:
         raise ShapeError(
-            f"fit: samples of validation must have the shape of those of train, {x_train.shape[1:]}, got {x.shape[1:]}"
+            f"fit: samples of validation must have the shape of those of train, {tuple(train.shape)[1:]}, got {x.shape[1:]}"
         )
     return x, t
-
-
-def _order(seed: int | None) -> np.random.RandomState:
-    """The generator of the orders of samples; all other random numbers follow the seed if one is given."""
-    if seed is not None:
-        set_seed(seed)
-    return np.random.RandomState(_SEED if seed is None else seed)
 
 
 def _triggers(extensions: Sequence[Extension | Trigger]) -> list[Trigger]:

@@ -1,0 +1,96 @@
+"""Batches for `fit` from iterables, and data from them as arrays."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from nn_core.engine.error_messages.refusal import described
+from nn_core.errors import ArgumentError
+
+Batch = Sequence[Any]
+
+
+class IterableBatches:
+    """Batches of an iterable, one pass after the other, for an `Updater`; it has epochs, and no state.
+
+    Args:
+        source: Batches, each a tuple of inputs, targets, and weights if there are some. A list, or another object that can be
+            iterated over again; a function that returns an iterator; or an iterator or generator, for one epoch.
+
+    Raises:
+        ArgumentError: when there are no batches; by `next`, when an iterator has come to its end.
+    """
+
+    #: Epochs are the unit: their number of samples is not known.
+    size = 1
+    position = 0
+
+    def __init__(self, source: Iterable[Batch] | Callable[[], Iterable[Batch]]) -> None:
+        self.epoch = 0
+        self._source = source
+        self._is_spent = False
+        self._batches = self._begin()
+        self._following: Batch | None = next(self._batches, None)
+        if self._following is None:
+            raise ArgumentError(f"fit: train must have batches, got none from {described(source)}")
+
+    @property
+    def first(self) -> Batch:
+        """The batch that `next` will return."""
+        if self._following is None:
+            raise ArgumentError(
+                f"fit: an iterator must have batches for all epochs, got its end after epoch {self.epoch}\n"
+                "  hint: a list, or a function that returns the iterator, can be gone over again"
+            )
+        return self._following
+
+    def next(self) -> Batch:
+        """Return the next batch; after the last one of a pass another epoch begins."""
+        batch = self.first
+        self._following = next(self._batches, None)
+        if self._following is None:
+            self.epoch += 1
+            if not self._is_spent:
+                self._batches = self._begin()
+                self._following = next(self._batches, None)
+        return batch
+
+    def _begin(self) -> Iterator[Batch]:
+        source = self._source() if callable(self._source) else self._source
+        self._is_spent = not callable(self._source) and iter(source) is source
+        return iter(source)
+
+
+def is_batches(data: Any) -> bool:
+    """Whether data are batches rather than a pair of arrays."""
+    is_pair = isinstance(data, (tuple, list)) and len(data) == 2 and not any(isinstance(part, tuple) for part in data)
+    if is_pair or isinstance(data, (tuple, dict, str)) or hasattr(data, "__array__"):
+        return False
+    return hasattr(data, "next") or callable(data) or isinstance(data, Iterable)
+
+
+def gathered(function: str, name: str, data: Any) -> Any:
+    """Return the batches of one pass as arrays; arrays as they are.
+
+    Raises:
+        ArgumentError: when there are no batches.
+    """
+    if not is_batches(data):
+        return data
+    batches = list(_of_one_epoch(data))
+    if not batches:
+        raise ArgumentError(f"{function}: {name} must have batches, got none")
+    return tuple(np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*batches, strict=True))
+
+
+def _of_one_epoch(data: Any) -> Iterator[Batch]:
+    if not hasattr(data, "next"):
+        yield from data() if callable(data) else data
+        return
+    left = data.size
+    while left > 0:
+        batch = data.next()
+        rows = min(left, len(batch[0]))
+        yield [values[:rows] for values in batch]
+        left -= rows

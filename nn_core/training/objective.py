@@ -1,0 +1,125 @@
+"""Losses and metrics of the tasks of `fit`, and its data as arrays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from nn_core import functions as F
+from nn_core.engine.error_messages.refusal import described
+from nn_core.errors import ArgumentError, ShapeError
+from nn_core.training.extensions.evaluator import Output
+from nn_core.training.metrics import Accuracy, Array, Confusion, RegressionErrors
+from nn_core.training.named_metrics import MetricLike, checked_metrics, metric_of
+from nn_core.variable import Variable
+
+#: Inputs and targets, with an axis of samples in front of both; or batches of them.
+Arrays: TypeAlias = Any
+#: ``loss(y, t)`` of predictions and targets.
+Loss: TypeAlias = Callable[[Variable, Variable], Variable]
+_TASKS: Final = ("classification", "regression")
+
+
+class Objective:
+    """The loss of a task, and what is reported beside it.
+
+    Args:
+        task: "classification" or "regression".
+        loss: ``loss(y, t)`` in place of that of the task; values of several elements are averaged.
+        class_weight: A weight for each class, in their order.
+        metrics: Names and functions in place of the metrics of the task.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        loss: Loss | None = None,
+        class_weight: Sequence[float] | None = None,
+        metrics: Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
+    ) -> None:
+        if task not in _TASKS:
+            raise ArgumentError(f"fit: task must be one of {', '.join(_TASKS)}, got {task!r}")
+        if loss is not None and not callable(loss):
+            raise ArgumentError(f"fit: loss must be a function of predictions and targets, got {described(loss)}")
+        if class_weight is not None and (task != "classification" or loss is not None):
+            raise ArgumentError("fit: class_weight must go with the loss of classification, got another loss or task")
+        self.task = task
+        self._loss = loss
+        self._weights = None if class_weight is None else checked_weights("class_weight", class_weight)
+        self._metrics = None if metrics is None else checked_metrics(task, metrics)
+
+    def loss(self, y: Variable, t: Variable, w: Variable | None = None) -> Variable:
+        """Return the loss of predictions, of one element; `w` has a weight for each sample."""
+        if self._loss is not None:
+            return _mean(self._loss(y, t), w)
+        if self.task == "regression":
+            if y.shape != t.shape:
+                raise ShapeError(f"fit: predictions must have the shape of the targets, got {y.shape} and {t.shape}")
+            return _mean(F.squared_error(y, t), w)
+        entropy = F.softmax_cross_entropy(y, t)
+        if self._weights is None:
+            return _mean(entropy, w)
+        if len(self._weights) != y.shape[1]:
+            raise ArgumentError(f"fit: class_weight must have one for each of {y.shape[1]} classes, got {len(self._weights)}")
+        weights = F.embed(t, Variable.from_numpy_array(self._weights))
+        return F.sum(weights * _weighted(entropy, w)) / F.sum(weights)
+
+    def outputs(self, y: Variable, t: Variable) -> dict[str, Output]:
+        """Return the loss and the metrics of predictions."""
+        outputs: dict[str, Output] = {"loss": self.loss(y, t)}
+        if self._metrics is not None:
+            return {**outputs, **{name: metric_of(self.task, metric, y, t) for name, metric in self._metrics.items()}}
+        if self.task == "classification":
+            return {**outputs, "accuracy": Accuracy(y, t), "mean": Confusion(y, t)}
+        return {**outputs, "error": RegressionErrors(y, t)}
+
+    def data(self, function: str, name: str, data: Arrays) -> tuple[Array, Array]:
+        """Return inputs and targets as arrays; labels get the axis that losses want."""
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
+            raise ArgumentError(f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}")
+        x, t = (np.asarray(array) for array in data)
+        if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
+            raise ArgumentError(
+                f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}"
+            )
+        return x, self.targets(t)
+
+    def targets(self, t: Array) -> Array:
+        """Return targets with the axis that losses want."""
+        return t.reshape(len(t), 1) if self.task == "classification" and t.ndim == 1 else t
+
+
+def checked_weights(name: str, given: Any) -> Array:
+    """Return weights as an array of one axis.
+
+    Raises:
+        ArgumentError: when they are something else than numbers of at least 0, one of them above.
+    """
+    weights = np.asarray(given, np.float32)
+    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
+        raise ArgumentError(f"fit: {name} must be numbers of at least 0, one above it, got {described(given)}")
+    return weights
+
+
+def sample_weights(given: Any, n_samples: int) -> Array:
+    """Return weights of samples divided by their mean, so that rates mean what they do without weights.
+
+    Raises:
+        ArgumentError: as `checked_weights`, and when there is not one for each sample.
+    """
+    weights = checked_weights("sample_weight", given)
+    if len(weights) != n_samples:
+        raise ArgumentError(f"fit: sample_weight must have one for each of {n_samples} samples, got {len(weights)}")
+    return (weights / weights.mean(dtype=np.float64)).astype(np.float32)
+
+
+def _mean(values: Variable, w: Variable | None) -> Variable:
+    return F.mean(_weighted(values, w))
+
+
+def _weighted(values: Variable, w: Variable | None) -> Variable:
+    if w is None:
+        return values
+    if not values.ndim or values.shape[0] != w.shape[0]:
+        raise ShapeError(f"fit: a loss with sample_weight must have one value for each sample, got shape {values.shape}")
+    return values * F.reshape(w, (w.shape[0], *(1,) * (values.ndim - 1)))
