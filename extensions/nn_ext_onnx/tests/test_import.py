@@ -467,3 +467,20 @@ def test_a_loop_that_must_run_longer_than_it_is_written_out_is_refused_at_once()
     with pytest.raises(ArgumentError, match="more than 10000 steps"):
         prepare(model).run([np.zeros(2, np.float32)])
     assert time.process_time() - start < 1
+
+
+def test_remainders_have_the_sign_of_the_divisor_without_fmod():
+    model = text_model("(float[N] a, float[N] b) => (float[N] y) { y = Mod(a, b) }")
+    a, b = np.array([-7.5, 7.5, -7.5, 7.5, 6, -6, 0.0], np.float32), np.array([2, -2, -2, 2, 3, 3, -3], np.float32)
+    assert run_model(model, [a, b])[0].tolist() == np.mod(a, b).tolist()
+
+
+def test_products_are_cumulated():
+    model = text_model(
+        """(float[2, 3] x) => (float[2, 3] y, float[2, 3] z) { axis = Constant<value_int = 1>()
+            y = CumProd(x, axis)  z = CumProd<exclusive = 1, reverse = 1>(x, axis) }""",
+        26,
+    )
+    y, z = run_model(model, [np.array([[1, 2, 3], [4, 5, 6]], np.float32)])
+    assert y.tolist() == [[1, 2, 6], [4, 20, 120]]
+    assert z.tolist() == [[6, 3, 1], [30, 6, 1]]

@@ -141,9 +141,15 @@ def _clip(node: Node) -> nn.Variable:
 
 @operator("Mod")
 def _mod(node: Node) -> nn.Variable:
-    if not node.attr("fmod", 0):
-        raise UnsupportedError("floating-point numbers without fmod")
-    return F.mod2(node.x, node.variable(1), fmod=True)
+    """Without fmod the remainder has the sign of the divisor."""
+    divisor = node.variable(1)
+    rest = F.mod2(node.x, divisor, fmod=True)
+    if node.attr("fmod", 0):
+        return rest
+    is_other = F.logical_and(
+        F.not_equal_scalar(rest, 0.0), F.logical_xor(F.less_scalar(rest, 0.0), F.less_scalar(divisor, 0.0))
+    )
+    return where(is_other, rest + divisor, rest)
 
 
 @operator("Where")

@@ -9,6 +9,7 @@ _TOPICS: Final = (
     "control",
     "convolution",
     "detection",
+    "fused",
     "image",
     "indexing",
     "linear",

@@ -72,8 +72,8 @@ def _arg(node: Node) -> nn.Variable:
     return F.r_sub_scalar(found, float(node.shape[axis] - 1))
 
 
-@operator("CumSum")
-def _cumsum(node: Node) -> nn.Variable:
+@operator("CumSum", "CumProd")
+def _cumulated(node: Node) -> nn.Variable:
     axis = node.axis_of(int(node.number(1)))
     settings = {"exclusive": bool(node.attr("exclusive", 0)), "reverse": bool(node.attr("reverse", 0))}
-    return F.cumsum(node.x, axis=axis, **settings)
+    return (F.cumsum if node.kind == "CumSum" else F.cumprod)(node.x, axis=axis, **settings)
