@@ -34,6 +34,19 @@ _TEXTS = (
         rest = Constant<value = int64[1] {-1}>()  target = Concat<axis = 0>(rest, n)  y = Reshape(a, target) }
        <domain: "own", opset_import: ["": 17]> twice<alpha>(a) => (b) {
         c = LeakyRelu<alpha: float = @alpha>(a)  b = Add(c, c) }""",
+    """<ir_version: 10, opset_import: ["": 21]> g (float[2, 3] x) => (float[2, 2] y)
+       <int8[3, 2] w = {5, -7, 64, 3, -60, 9}, float s = {0.05}, float[2] t = {0.01, 0.02}, uint8 z = {128},
+        int8[2] n = {0, 3}> {
+        a = QuantizeLinear(x, s, z)  b = DequantizeLinear(a, s, z)  v = DequantizeLinear<axis = 1>(w, t, n)  c = MatMul(b, v)
+        d, e, f = DynamicQuantizeLinear(c)  h = MatMulInteger(a, w, z)  i = Cast<to = 1>(h)  j = Mul(i, s)
+        k = DequantizeLinear(d, e, f)  y = Add(j, k) }""",
+    """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[1, 2, 4, 4] x) => (float[1, 2, 2, 2] y)
+       <uint8[2, 2, 2, 2] w = {5, 7, 64, 3, 60, 9, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8}, float s = {0.05}, uint8 z = {128},
+        int32[2] b = {100, -7}> {
+        a = QuantizeLinear(x, s, z)  c = QLinearConv<pads = [0, 0, 1, 1], strides = [2, 2]>(a, s, z, w, s, z, s, z, b)
+        d = com.microsoft.QLinearLeakyRelu<alpha: float = 0.1>(c, s, z, s, z)
+        e = com.microsoft.QLinearAdd(d, s, z, c, s, z, s, z)
+        y = DequantizeLinear(e, s, z) }""",
 )
 
 
