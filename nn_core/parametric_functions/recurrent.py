@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 import nn_core.functions as F
-from nn_core.engine.error_messages.refusal import door, require_axes
-from nn_core.errors import ShapeError
+from nn_core.engine.error_messages.refusal import door
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
 from nn_core.parametric_functions.affine import affine
 from nn_core.parametric_functions.initial import ZEROS, glorot, trained
 from nn_core.parametric_functions.scope import Initializer, layer, parameter_scope
+from nn_core.parametric_functions.sequences import initial_states, run_with_lengths, steps_first
 from nn_core.typing import Shape
 from nn_core.variable import Variable
 
@@ -25,7 +26,7 @@ _PARAMETERS = [
 @layer("rnn", [(name, text, shape.replace(", gates", ""), t) for name, text, shape, t in _PARAMETERS])
 def rnn(
     x: Operand,
-    h: Operand,
+    h: Operand | None = None,
     w0_init: Initializer | None = None,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
@@ -38,22 +39,31 @@ def rnn(
     with_bias: bool = True,
     fix_parameters: bool = False,
     name: str | None = None,
-) -> tuple[Operand, Operand]:
+    *,
+    batch_first: bool = False,
+    lengths: Operand | None = None,
+    hidden_size: int | None = None,
+) -> tuple[Any, Any]:
     """Elman's recurrent network over a sequence, in any number of layers.
 
     Args:
-        x: Sequence. Shape (T, B, I).
-        h: Initial state. Shape (layers, directions, B, H).
+        x: Sequence. Shape (T, B, I), or (B, T, I) if `batch_first`.
+        h: Initial state. Shape (layers, directions, B, H). Default: zeros.
         w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
         w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
-        num_layers: Number of layers; left at 1, it is that of `h`.
+        num_layers: Number of layers; left at 1, it is that of `h`, if that is given.
         nonlinearity: "tanh" or "relu".
         dropout: Part of the outputs between layers that is dropped.
         bidirectional: Also run backwards in time.
         training: Keep what the gradient needs.
+        batch_first: The first axis of `x` and of the outputs is that of the sequences.
+        lengths: Number of steps of each sequence; the rest is padding, which is not read, and whose outputs are zeros. The
+            last states are those after so many steps, and a backward direction begins there. Shape (B,).
+        hidden_size: Features of the state, H, where no initial state is given.
 
     Returns:
-        The outputs of the last layer, shape (T, B, directions * H), and the last states, shape of `h`.
+        The outputs of the last layer, shape (T, B, directions * H) or, if `batch_first`, (B, T, directions * H),
+        and the last states, shape of `h`.
 
     Example:
         >>> x, h = nn.Variable((5, 8, 3)), nn.Variable((1, 1, 8, 4))  # 5 steps, batch 8
@@ -61,16 +71,25 @@ def rnn(
         >>> y.shape, h_n.shape
         ((5, 8, 4), (1, 1, 8, 4))
     """
+    x = steps_first("rnn", x, batch_first)
+    (h,) = initial_states("rnn", x, {"h": h}, num_layers, bidirectional, hidden_size)
     num_layers = _layers_of("rnn", x, h, num_layers)
     weights = _weights(x, h, None, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
-    y, h_n = F.rnn(x, h, *weights, num_layers, nonlinearity, dropout, bidirectional, training)
-    return y, h_n
+    if lengths is None:
+        y, h_n = F.rnn(x, h, *weights, num_layers, nonlinearity, dropout, bidirectional, training)
+    else:
+
+        def run(x: Any, states: Any, w: Any, b: Any) -> Any:
+            return F.rnn(x, states[0], w, None, b, 1, nonlinearity, 0.0, False, training)
+
+        y, h_n = run_with_lengths("rnn", run, x, [h], weights, lengths, dropout if training else 0.0)
+    return (F.transpose(y, (1, 0, 2)) if batch_first else y), h_n
 
 
 @layer("gru", [*_PARAMETERS[:2], ("bias", "Bias.", "(layers, directions, 4, H)", True)])
 def gru(
     x: Operand,
-    h: Operand,
+    h: Operand | None = None,
     w0_init: Initializer | None = None,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
@@ -82,21 +101,30 @@ def gru(
     with_bias: bool = True,
     fix_parameters: bool = False,
     name: str | None = None,
-) -> tuple[Operand, Operand]:
+    *,
+    batch_first: bool = False,
+    lengths: Operand | None = None,
+    hidden_size: int | None = None,
+) -> tuple[Any, Any]:
     """Gated recurrent units over a sequence, in any number of layers.
 
     Args:
-        x: Sequence. Shape (T, B, I).
-        h: Initial state. Shape (layers, directions, B, H).
+        x: Sequence. Shape (T, B, I), or (B, T, I) if `batch_first`.
+        h: Initial state. Shape (layers, directions, B, H). Default: zeros.
         w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
         w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
-        num_layers: Number of layers; left at 1, it is that of `h`.
+        num_layers: Number of layers; left at 1, it is that of `h`, if that is given.
         dropout: Part of the outputs between layers that is dropped.
         bidirectional: Also run backwards in time.
         training: Keep what the gradient needs.
+        batch_first: The first axis of `x` and of the outputs is that of the sequences.
+        lengths: Number of steps of each sequence; the rest is padding, which is not read, and whose outputs are zeros. The
+            last states are those after so many steps, and a backward direction begins there. Shape (B,).
+        hidden_size: Features of the state, H, where no initial state is given.
 
     Returns:
-        The outputs of the last layer, shape (T, B, directions * H), and the last states, shape of `h`.
+        The outputs of the last layer, shape (T, B, directions * H) or, if `batch_first`, (B, T, directions * H),
+        and the last states, shape of `h`.
 
     References:
         Cho et al. (2014), Learning phrase representations using RNN encoder-decoder.
@@ -107,17 +135,26 @@ def gru(
         >>> y.shape, h_n.shape
         ((5, 8, 4), (1, 1, 8, 4))
     """
+    x = steps_first("gru", x, batch_first)
+    (h,) = initial_states("gru", x, {"h": h}, num_layers, bidirectional, hidden_size)
     num_layers = _layers_of("gru", x, h, num_layers)
     weights = _weights(x, h, 3, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
-    y, h_n = F.gru(x, h, *weights, num_layers, dropout, bidirectional, training)
-    return y, h_n
+    if lengths is None:
+        y, h_n = F.gru(x, h, *weights, num_layers, dropout, bidirectional, training)
+    else:
+
+        def run(x: Any, states: Any, w: Any, b: Any) -> Any:
+            return F.gru(x, states[0], w, None, b, 1, 0.0, False, training)
+
+        y, h_n = run_with_lengths("gru", run, x, [h], weights, lengths, dropout if training else 0.0)
+    return (F.transpose(y, (1, 0, 2)) if batch_first else y), h_n
 
 
 @layer("lstm", _PARAMETERS)
 def lstm(
     x: Operand,
-    h: Operand,
-    c: Operand,
+    h: Operand | None = None,
+    c: Operand | None = None,
     w0_init: Initializer | int | None = None,
     w_init: Initializer | None = None,
     b_init: Initializer | None = None,
@@ -129,22 +166,31 @@ def lstm(
     with_bias: bool = True,
     fix_parameters: bool = False,
     name: str | None = None,
+    *,
+    batch_first: bool = False,
+    lengths: Operand | None = None,
+    hidden_size: int | None = None,
 ) -> Any:
     """Long short-term memory over a sequence, in any number of layers.
 
     Args:
-        x: Sequence. Shape (T, B, I).
-        h: Initial outputs. Shape (layers, directions, B, H).
-        c: Initial memory. Shape of `h`.
+        x: Sequence. Shape (T, B, I), or (B, T, I) if `batch_first`.
+        h: Initial outputs. Shape (layers, directions, B, H). Default: zeros.
+        c: Initial memory. Shape of `h`. Default: zeros.
         w0_init: Initial weight of the first layer. Default: uniform within Glorot's limits.
         w_init: Initial weight of the further layers. Default: uniform within Glorot's limits.
-        num_layers: Number of layers; left at 1, it is that of `h`.
+        num_layers: Number of layers; left at 1, it is that of `h`, if that is given.
         dropout: Part of the outputs between layers that is dropped.
         bidirectional: Also run backwards in time.
         training: Keep what the gradient needs.
+        batch_first: The first axis of `x` and of the outputs is that of the sequences.
+        lengths: Number of steps of each sequence; the rest is padding, which is not read, and whose outputs are zeros. The
+            last states are those after so many steps, and a backward direction begins there. Shape (B,).
+        hidden_size: Features of the state, H, where no initial state is given.
 
     Returns:
-        The outputs of the last layer, shape (T, B, directions * H), and the last outputs and memory, shape of `h`.
+        The outputs of the last layer, shape (T, B, directions * H) or, if `batch_first`, (B, T, directions * H),
+        and the last outputs and memory, shape of `h`.
 
     Notes:
         With an integer, the size of the state, in place of `w0_init` this is `lstm_cell`, as in old programs.
@@ -159,11 +205,22 @@ def lstm(
         ((5, 8, 4), (1, 1, 8, 4))
     """
     if isinstance(w0_init, int):
+        if h is None or c is None:
+            raise ArgumentError("lstm: the cell must be given h and c, got None")
         return _step(x, h, c, w0_init, w_init, b_init, fix_parameters)
+    x = steps_first("lstm", x, batch_first)
+    h, c = initial_states("lstm", x, {"h": h, "c": c}, num_layers, bidirectional, hidden_size)
     num_layers = _layers_of("lstm", x, h, num_layers)
     weights = _weights(x, h, 4, num_layers, bidirectional, (w0_init, w_init, b_init), rng, with_bias, fix_parameters)
-    y, h_n, c_n = F.lstm(x, h, c, *weights, num_layers, dropout, bidirectional, training)
-    return y, h_n, c_n
+    if lengths is None:
+        y, h_n, c_n = F.lstm(x, h, c, *weights, num_layers, dropout, bidirectional, training)
+    else:
+
+        def run(x: Any, states: Any, w: Any, b: Any) -> Any:
+            return F.lstm(x, states[0], states[1], w, None, b, 1, 0.0, False, training)
+
+        y, h_n, c_n = run_with_lengths("lstm", run, x, [h, c], weights, lengths, dropout if training else 0.0)
+    return (F.transpose(y, (1, 0, 2)) if batch_first else y), h_n, c_n
 
 
 @layer("lstm", [("affine/W", "Weight.", "(I + H, 4, H)", True), ("affine/b", "Bias.", "(4, H)", True)])
@@ -296,8 +353,6 @@ def _layers_of(function: str, x: Operand, h: Operand, num_layers: int) -> int:
         ShapeError: when x or h has another number of axes, or another number of layers than 1, the default, is given for
             states of other layers.
     """
-    require_axes(function, ("length", "batch", "features"), x=x)
-    require_axes(function, ("layers", "directions", "batch", "features"), h=h)
     n_states = h.shape[0]
     if num_layers not in (1, n_states):
         raise ShapeError(f"{function}: num_layers must be 1 or the first length of h, got {num_layers} and {n_states}")

@@ -72,7 +72,7 @@ def pack_padded_sequence(
         The packed sequences.
 
     Raises:
-        ArgumentError: when the lengths increase though `enforce_sorted`, or one is not from 1 to T.
+        ArgumentError: when the lengths increase though `enforce_sorted`, one is not from 0 to T, or all are 0.
         ShapeError: when there is not one length for each sequence.
     """
     counts = np.array(lengths.d).astype(np.int64).ravel()
@@ -83,18 +83,22 @@ def pack_padded_sequence(
             f"got {counts.size}"
         )
     n_steps = padded_sequence.shape[1 - axis]
-    if bool(((counts < 1) | (counts > n_steps)).any()):
-        raise ArgumentError(f"pack_padded_sequence: lengths must be from 1 to the {n_steps} steps, got {counts.tolist()}")
+    if bool(((counts < 0) | (counts > n_steps)).any()) or not counts.any():
+        raise ArgumentError(
+            f"pack_padded_sequence: lengths must be from 0 to the {n_steps} steps, not all 0, got {counts.tolist()}"
+        )
     packed = PackedSequence()
-    if bool((np.diff(counts) > 0).any()):
-        if enforce_sorted:
+    increases = bool((np.diff(counts) > 0).any())
+    if increases or not counts.all():  # nothing but the order of the originals tells that there are empty sequences
+        if increases and enforce_sorted:
             raise ArgumentError(
                 f"pack_padded_sequence: lengths must not increase, got {counts.tolist()}\n  hint: enforce_sorted=False sorts"
             )
         order = np.argsort(-counts, kind="stable")
         packed.sorted_indices = Variable.from_numpy_array(order)
         packed.unsorted_indices = Variable.from_numpy_array(np.argsort(order, kind="stable"))
-        padded_sequence = F.gather(padded_sequence, packed.sorted_indices, axis=axis)
+        order = order[: np.count_nonzero(counts)]  # what has no steps is left out
+        padded_sequence = F.gather(padded_sequence, Variable.from_numpy_array(order), axis=axis)
         lengths = Variable.from_numpy_array(counts[order])
     packed.data, packed.batch_sizes = F.pack_padded_sequence(padded_sequence, lengths, batch_first)
     # The number of steps decides the shapes of what follows, so it is computed now.
@@ -153,6 +157,13 @@ def pad_packed_sequence(
         raise ArgumentError("pad_packed_sequence: sequence must hold data and batch_sizes, got None")
     padded, lengths = F.pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length)
     if sequence.unsorted_indices is not None:
+        n_empty = sequence.unsorted_indices.shape[0] - lengths.shape[0]
+        if n_empty:
+            widths = (0, n_empty) + (0, 0) * (padded.ndim - 1)
+            rows = padded if batch_first else F.transpose(padded, (1, 0, *range(2, padded.ndim)))
+            rows = F.pad(rows, widths, "constant", padding_value)
+            padded = rows if batch_first else F.transpose(rows, (1, 0, *range(2, padded.ndim)))
+            lengths = F.pad(lengths, (0, n_empty))
         padded = F.gather(padded, sequence.unsorted_indices, axis=0 if batch_first else 1)
         lengths = F.gather(lengths, sequence.unsorted_indices, axis=0)
     return padded, lengths

@@ -78,16 +78,33 @@ def test_wrong_sequences_are_refused(call, error, message):
 
 
 @pytest.mark.parametrize("enforce_sorted", [False, True])
-@pytest.mark.parametrize("lengths", [[3, 0], [2, 4], [2, -1]])
-def test_lengths_that_nothing_packed_could_tell_of_are_refused(lengths, enforce_sorted):
-    """A sequence without elements would be missing after `pad_packed_sequence`."""
+@pytest.mark.parametrize("lengths", [[2, 4], [2, -1]])
+def test_lengths_outside_of_the_steps_are_refused(lengths, enforce_sorted):
     padded, counts = nn.Variable((3, 2, 1)), nn.Variable.from_numpy_array(np.array(lengths))
-    with pytest.raises(ArgumentError, match="lengths must be from 1 to the 3 steps"):
+    with pytest.raises(ArgumentError, match="lengths must be from 0 to the 3 steps, not all 0"):
         pack_padded_sequence(padded, counts, enforce_sorted=enforce_sorted)
     with pytest.raises(ArgumentError, match=r"lengths must (be from 1 to the 3 steps|not increase)"):
         F.pack_padded_sequence(padded, counts)[0].forward()
 
 
-def test_a_sequence_without_elements_is_refused():
-    with pytest.raises(ArgumentError, match="lengths must be from 1 to the 3 steps"):
-        pack_sequence([nn.Variable((3, 1)), nn.Variable((0, 1))])
+def test_nothing_but_sequences_without_elements_is_refused():
+    with pytest.raises(ArgumentError, match=r"from 0 to the 3 steps, not all 0, got \[0, 0\]"):
+        pack_padded_sequence(nn.Variable((3, 2, 1)), nn.Variable.from_numpy_array(np.zeros(2, np.int64)))
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("lengths", [[3, 1, 0, 0], [0, 2, 0, 3], [3, 0]])
+def test_sequences_without_elements_come_back(lengths, batch_first):
+    arrays = [np.arange(2.0 * length).reshape(length, 2) + 1 for length in lengths]
+    padded = np.zeros((len(lengths), 3, 2))
+    for row, array in zip(padded, arrays, strict=True):
+        row[: len(array)] = array
+    padded = padded if batch_first else padded.swapaxes(0, 1)
+    counts = nn.Variable.from_numpy_array(np.array(lengths))
+    packed = pack_padded_sequence(nn.Variable.from_numpy_array(padded), counts, batch_first, enforce_sorted=False)
+    packed.data.forward()
+    assert sorted(packed.data.d[:, 0]) == sorted(np.concatenate(arrays)[:, 0])
+    again, found = pad_packed_sequence(packed, batch_first)
+    nn.forward_all([again, found])
+    assert found.d.tolist() == lengths
+    np.testing.assert_array_equal(again.d, padded[:, : max(lengths)] if batch_first else padded[: max(lengths)])
