@@ -1,4 +1,4 @@
-"""What recurrent layers do beside the network: initial states, the order of axes, sequences of different lengths."""
+"""Helpers of recurrent layers: initial states, the order of axes, sequences of different lengths."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ from nn_core.variable import Variable
 #: Added to a gate, it makes the sigmoid 0 or 1 to the last bit.
 _SHUT: Final = 1e4
 
-#: One layer in one direction: sequence, states, weight and bias to outputs and last states.
+#: A layer in one direction: sequence, states, weight and bias to outputs and last states.
 Layer = Callable[[Any, Sequence[Any], Any, Any], Sequence[Any]]
 
 
@@ -112,7 +112,7 @@ def _held(run: Layer, x: Any, states: Sequence[Any], weight: Any, bias: Any, pla
 
 
 class _Places:
-    """Where the steps of sequences of different lengths are."""
+    """The places of the steps of sequences of different lengths."""
 
     def __init__(self, lengths: Any, n_steps: int, n_batch: int) -> None:
         steps = _array(lengths, np.arange(n_steps, dtype=np.float32).reshape(1, n_steps))
