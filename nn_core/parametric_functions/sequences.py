@@ -77,26 +77,33 @@ def run_with_lengths(
     if lengths.shape != (x.shape[1],):
         raise ShapeError(f"{function}: lengths must have the shape {(x.shape[1],)}, got {lengths.shape}")
     first, further, bias = weights
-    n_layers, n_directions = states[0].shape[:2]
     places = _Places(lengths, x.shape[0], x.shape[1])
-    last: list[list[Any]] = [[] for _ in states]
-    for number in range(n_layers):
-        outputs = []
-        for direction in range(n_directions):
-            weight = first if number == 0 else further[number - 1]
-            weight = weight[direction : direction + 1]
-            b = None if bias is None else bias[number : number + 1, direction : direction + 1]
-            begin = [state[number : number + 1, direction : direction + 1] for state in states]
-            given = places.cleared(places.turned(x) if direction else x)
-            y, *rest = _held(run, given, begin, weight, b, places)
-            y = places.cleared(y)
-            for kept, end in zip(last, (places.last(y, begin[0]), *rest), strict=True):
-                kept.append(end)
-            outputs.append(places.turned(y) if direction else y)
-        x = outputs[0] if n_directions == 1 else F.concatenate(*outputs, axis=2)
-        if dropout > 0 and number + 1 < n_layers:
+    ends: list[list[Any]] = []
+    for number in range(states[0].shape[0]):
+        if number and dropout > 0:
             x = F.dropout(x, dropout)
-    return [x, *(F.reshape(F.concatenate(*kept, axis=0), states[0].shape) for kept in last)]
+        begin = [state[number : number + 1] for state in states]
+        b = None if bias is None else bias[number : number + 1]
+        x, last = _both_directions(run, x, begin, further[number - 1] if number else first, b, places)
+        ends.append(last)
+    return [x, *(F.reshape(F.concatenate(*of_state, axis=0), states[0].shape) for of_state in zip(*ends, strict=True))]
+
+
+def _both_directions(
+    run: Layer, x: Any, states: Sequence[Any], weight: Any, bias: Any, places: "_Places"
+) -> tuple[Any, list[Any]]:
+    """Outputs and last states of one layer; the states, weights and biases have an axis of directions."""
+    outputs, ends = [], []
+    for direction in range(weight.shape[0]):
+        own = slice(direction, direction + 1)
+        begin = [state[:, own] for state in states]
+        given = places.cleared(places.turned(x) if direction else x)
+        y, *memory = _held(run, given, begin, weight[own], None if bias is None else bias[:, own], places)
+        y = places.cleared(y)
+        ends.append([places.last(y, begin[0]), *memory])
+        outputs.append(places.turned(y) if direction else y)
+    joined = [F.concatenate(*parts, axis=1) for parts in zip(*ends, strict=True)]
+    return F.concatenate(*outputs, axis=2), joined
 
 
 def _held(run: Layer, x: Any, states: Sequence[Any], weight: Any, bias: Any, places: "_Places") -> Sequence[Any]:
