@@ -168,6 +168,8 @@ _LAZY = {
     ),
 }
 
+from_dlpack = NdArray.from_dlpack
+
 _require_gil()
 _operators.bind()
 _bind_subscripts()

@@ -40,7 +40,7 @@ from nn_core.engine.graph.node import (
 )
 from nn_core.engine.graph.reshape import change_leaf_shape, order_for_reader
 from nn_core.engine.graph.uncomputed import is_uncomputed, unwritten, warn_of_no_gradient
-from nn_core.errors import ArgumentError, GraphError, ShapeError
+from nn_core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Shape
 
@@ -145,6 +145,19 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
             variable.storage.grad.data = grad
         return variable
 
+    @staticmethod
+    def from_dlpack(source: Any, need_grad: bool | None = None) -> "Variable":
+        """A new variable over the memory of `source`, any object with ``__dlpack__``; see `NdArray.from_dlpack`.
+
+        Raises:
+            ArgumentError: when it is a tensor that requires a gradient, or on a device of which no backend has arrays.
+            DTypeError: when the numbers are complex.
+        """
+        array = NdArray.from_dlpack(source)
+        variable = Variable(array.shape, need_grad)
+        variable.storage.data = array
+        return variable
+
     # -- values ----------------------------------------------------------------------------------------------------
 
     @property
@@ -185,7 +198,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     def d(self, value: Any) -> None:
         try:
             self._fitted().data.data = value
-        except ShapeError as error:
+        except (ShapeError, ArgumentError, DTypeError) as error:
             self._sign(error)
             raise
 
@@ -204,7 +217,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     def g(self, value: Any) -> None:
         try:
             self._fitted().grad.data = value
-        except ShapeError as error:
+        except (ShapeError, ArgumentError, DTypeError) as error:
             self._sign(error)
             raise
 

@@ -82,7 +82,7 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "context of a GPU": (lambda: get_extension_context("gpu"), NNCoreError, "hint: .*'cudnn'"),
     "weights of PyTorch": (lambda: nn.load_parameters("net.pth"), ArgumentError, "hint: .*runs code.*safetensors"),
     "values of another shape": (lambda: assign(np.ones((4, 5))), ShapeError, r"^variable 'images': .*\(4, 5\) for \(2, 3\)"),
-    "no values": (lambda: assign(None), ArgumentError, "must be a number, got None"),
+    "no values": (lambda: assign(None), ArgumentError, "must be an array or a number, got None"),
     "ragged values": (lambda: assign([[1, 2], [3]]), ArgumentError, "must form an array"),
 }
 

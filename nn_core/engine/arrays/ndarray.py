@@ -107,11 +107,19 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         taken by a backend of the current context, whose stream waits for the producer's.
 
         Raises:
-            DTypeError: when the numbers are complex.
-            ArgumentError: when the values are on a device of which no backend of the current context has arrays.
+            DTypeError: when the numbers are complex, or such as NumPy does not have.
+            ArgumentError: when the values are on a device of which no backend of the current context has arrays, or when
+                their tensor requires a gradient.
+
+        Example:
+            >>> values = np.ones((2, 3), np.float32)
+            >>> array = nn.from_dlpack(values)
+            >>> values[0, 0] = 5
+            >>> array.data[0].tolist()
+            [5.0, 1.0, 1.0]
         """
         on_device = taken(source)
-        values = np.from_dlpack(source) if on_device is None else on_device[1]
+        values = _host_values(source) if on_device is None else on_device[1]
         if values.dtype.kind == "c":
             raise DTypeError(f"NdArray.from_dlpack: the numbers must be real, got {values.dtype.name}")
         key = (HOST, values.dtype.name) if on_device is None else on_device[0]
@@ -236,6 +244,8 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         if not isinstance(value, np.ndarray):
             value = real_numbers("NdArray", value) if isinstance(value, (list, tuple)) else value
         if not isinstance(value, np.ndarray) and np.ndim(value) == 0:
+            if value is None or isinstance(value, (str, dict)):
+                raise ArgumentError(f"NdArray: values must be an array or a number, got {described(value)}")
             self.fill(value)
             return
         values = real_numbers("NdArray", value)
@@ -460,6 +470,20 @@ def _restored(cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tup
     array = _new(cls)
     array._shape, array.synced, array._window, array._base = shape, synced, window, base
     return array
+
+
+def _host_values(source: Any) -> np.ndarray[Any, Any]:
+    """The memory of an object with ``__dlpack__`` as a NumPy array."""
+    if getattr(source, "requires_grad", False) and hasattr(source, "detach"):
+        raise ArgumentError(
+            "NdArray.from_dlpack: a tensor must not require a gradient, got one that does\n  hint: tensor.detach() does not"
+        )
+    try:
+        return np.from_dlpack(source)
+    except (RuntimeError, BufferError) as error:
+        raise DTypeError(
+            f"NdArray.from_dlpack: numbers must be such as NumPy has, got {described(source)} ({error})"
+        ) from error
 
 
 def _number(value: Any) -> float:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 
+from nn_core.engine.error_messages.foreign_values import of_column, of_tensor
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.error_messages.whole import fraction_hint, whole
 from nn_core.errors import ArgumentError, DTypeError, NNCoreError, ShapeError, SignatureError
@@ -344,8 +345,14 @@ def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
         )
     try:
         values = np.asarray(value)
-    except ValueError as error:
-        raise ArgumentError(f"{name}: values must form an array, got {described(value)} ({error})") from error
+    except (ValueError, TypeError, RuntimeError) as error:
+        taken = of_tensor(value)
+        if taken is None:
+            raise ArgumentError(f"{name}: values must form an array, got {described(value)} ({error})") from error
+        values = taken
+    if values.dtype.hasobject:
+        column = of_column(value)
+        values = values if column is None else column
     dtype = values.dtype
     if dtype.kind not in "fiubV" or dtype.hasobject or issubclass(dtype.type, np.void):  # bfloat16 is of kind V
         raise DTypeError(f"{name}: values must be real numbers or booleans, got dtype {dtype}")
