@@ -1,6 +1,7 @@
 """Sound as arrays: WAV files by the standard library, other formats by the package soundfile."""
 
 import wave
+from collections.abc import Mapping
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -33,28 +34,51 @@ class AudioUtilsBackendManager(LibraryChoice):
 MANAGER: Final = AudioUtilsBackendManager()
 
 
-def read_sound(path: PathOrFile, channel_first: bool = False) -> Sound:
+def read_sound(path: PathOrFile, channel_first: bool = False, raw_format_param: Mapping[str, int] | None = None) -> Sound:
     """Read a sound.
 
     Args:
         path: A path or, for WAV, a file open for reading.
         channel_first: Put the axis of the channels in front.
+        raw_format_param: What a file called .raw, which has no header, does not say itself: ``sample_width`` in bytes (1, 2
+            or 4), ``channels`` and ``frame_rate``; its numbers are in little-endian order. Other files say it themselves.
 
     Returns:
         Shape (samples, channels), or (channels, samples); uint8, int16 or int32, as the file has it. Other formats than WAV
         give int16.
 
     Raises:
+        ArgumentError: when a file without a header is not described.
         FileFormatError: when the file is missing, damaged, or no sound.
     """
-    name = getattr(path, "name", path)
+    name: Any = path if isinstance(path, (str, PathLike)) else getattr(path, "name", path)
+    width, channels = _raw_format(path, raw_format_param)
     try:
+        if width:
+            return _laid_out(_from_bytes(Path(name).read_bytes(), width, channels), channel_first)
         samples = _read_wave(path) if _is_wave(path) else _read_other(path)
     except ImportError:
         raise
     except Exception as error:  # whatever a decoder does about damaged bytes
         raise FileFormatError(f"{name}: the file must be a sound, got: {error}") from error
+    return _laid_out(samples, channel_first)
+
+
+def _laid_out(samples: Sound, channel_first: bool) -> Sound:
     return np.ascontiguousarray(samples.T) if channel_first else samples
+
+
+def _raw_format(path: PathOrFile, given: Mapping[str, int] | None) -> tuple[int, int]:
+    """Return the bytes of a number and the channels of a file without a header; zeros for other files."""
+    if not isinstance(path, (str, PathLike)) or Path(path).suffix.lower() != ".raw":
+        return 0, 0
+    values = [(given or {}).get(key) for key in ("sample_width", "channels", "frame_rate")]
+    width, channels, _ = values
+    if not all(isinstance(value, int) and value > 0 for value in values) or width not in _DTYPES:
+        raise ArgumentError(
+            f"auread: raw_format_param must have sample_width (1, 2 or 4), channels and frame_rate of a .raw file, got {given}"
+        )
+    return int(width or 0), int(channels or 0)
 
 
 def write_sound(path: PathOrFile, audio_arr: Sound, channel_first: bool = False, frame_rate: int = 48000) -> None:
@@ -126,6 +150,10 @@ def _read_wave(path: PathOrFile) -> Sound:
         padded = np.zeros((len(content) // 3, 4), np.uint8)
         padded[:, 1:] = np.frombuffer(content, np.uint8).reshape(-1, 3)
         return padded.view(_DTYPES[4]).reshape(-1, channels).astype(np.int32)
+    return _from_bytes(content, width, channels)
+
+
+def _from_bytes(content: bytes, width: int, channels: int) -> Sound:
     values = np.frombuffer(content, _DTYPES[width]).reshape(-1, channels)
     return values.astype(values.dtype.newbyteorder("="))
 

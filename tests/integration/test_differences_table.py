@@ -34,6 +34,13 @@ CONTRIB = "extensions/nn_ext_contrib/tests"
 
 #: The first words of a row, and the test that holds it to what it says.
 TESTS = {
+    "`NanInfTracer(trace_nan=False": "tests/unit/utils/test_inspection.py::test_what_is_looked_for",
+    "`name` of a Module without": "tests/unit/test_module_members.py::test_a_root_has_no_name",
+    "`Module.get_parameters`, `zero_grad`,": "tests/unit/test_module_members.py::test_a_parameter_must_be_a_variable",
+    "`auread` of 8-bit sounds": "tests/unit/data/test_sound.py::test_numbers_of_one_byte_are_those_in_the_file",
+    "`auread` of a file called": "tests/unit/data/test_sound.py::test_a_file_without_a_header_is_read_as_it_is_described",
+    "`auresize` to a length": "tests/unit/data/test_sound.py::test_a_resized_sound_has_the_length_that_was_asked_for",
+    "a missing file in `auread`": "tests/unit/data/test_sound.py::test_wrong_sounds_are_refused",
     "a `decay_rate` outside of": "tests/unit/rules/test_ranges.py::test_values_outside_are_refused",
     "`softplus(x, beta=0)`": "tests/unit/rules/test_ranges.py::test_values_outside_are_refused",
     "a sequence of length 0 in": "tests/unit/operators/test_recurrent.py::test_packing_refuses",

@@ -440,3 +440,21 @@ def test_a_module_that_cannot_list_its_parameters_does_not_disturb_others(tmp_pa
         nn.save_parameters(tmp_path / "nothing.h5")
     assert "there must be parameters to save" in caplog.text
     del broken
+
+
+def test_a_root_has_no_name():
+    class Net(nn.Module):
+        def __init__(self):
+            self.a = nn.Module()
+
+    net = Net()
+    assert (net.name, net.a.name) == ("", "a")
+    assert net.a.get_path_name() == "@a"
+
+
+def test_a_parameter_must_be_a_variable():
+    module = nn.Module()
+    for name, value in (("w", 3), (3, nn.Variable((2,)))):
+        with pytest.raises(ArgumentError):
+            module.set_parameter(name, value)
+    assert module.get_parameters() == {}

@@ -13,7 +13,7 @@ import nn_core.functions as F
 import nn_core.parameter
 import nn_core.parametric_functions as PF
 from nn_core.engine.graph.apply import operator
-from nn_core.errors import ArgumentError, GraphError, ShapeError, UnknownAttributeError
+from nn_core.errors import ArgumentError, GraphError, ShapeError, SignatureError, UnknownAttributeError
 
 sin, mul2, affine = operator("sin"), operator("mul2"), operator("affine")
 
@@ -169,6 +169,14 @@ def test_reshape_shares_memory_and_infers_a_length():
 def test_reshape_with_unlink():
     y = variable(1, 2).reshape((2, 1), unlink=True)
     assert y.parent is None and y.shape == (2, 1)
+
+
+def test_reshape_takes_the_shape_by_its_name_as_nnabla_does():
+    x = variable(1, 2, 3, 4)
+    assert x.reshape(shape=(2, 2)).shape == (2, 2) and x.reshape(shape=[4, 1], unlink=True).parent is None
+    assert x.data.reshape(shape=(2, 2)).shape == (2, 2)
+    with pytest.raises(SignatureError, match=r"reshape: the shape must be given once, got \(4,\) and shape=\(2, 2\)"):
+        x.reshape(4, shape=(2, 2))
 
 
 def test_apply_sets_properties_and_refuses_others():

@@ -8,7 +8,7 @@ context as every operand is. ``+= -= *= /= **=`` change an NdArray in place and 
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from nn_core.engine.graph.apply import apply
 from nn_core.engine.graph.imperative import as_one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.engine.graph.lengths import Length, Ratio
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, ShapeError, SignatureError
 from nn_core.operators.rules.broadcasting import broadcast_shapes
 from nn_core.variable import Variable
 
@@ -331,13 +331,21 @@ def _transpose(self: Any, *axes: Any) -> Any:
 
 
 @_method("reshape")
-def _array_reshape(self: Any, *shape: Any) -> Any:
+def _array_reshape(self: Any, *lengths: Any, shape: Any = None) -> Any:
     """The values in another shape (one length may be -1); shares memory.
 
     Args:
-        shape: the new shape, as one sequence or one length after the other.
+        lengths: the new shape, as one sequence or one length after the other.
+        shape: the same as a keyword.
     """
-    return _call("reshape", (self,), {"shape": _as_shape(shape)})
+    return _call("reshape", (self,), {"shape": _as_shape(lengths if shape is None else _only(shape, lengths))})
+
+
+def _only(shape: Any, lengths: Sequence[Any]) -> tuple[Any, ...]:
+    """Refuse a shape that is given twice."""
+    if lengths:
+        raise SignatureError(f"reshape: the shape must be given once, got {tuple(lengths)} and shape={shape}")
+    return (shape,)
 
 
 def _as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -345,16 +353,19 @@ def _as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @_method("reshape")
-def _reshape(self: Any, *shape: Any, unlink: bool = False) -> Any:
+def _reshape(self: Any, *lengths: Any, shape: Any = None, unlink: bool = False) -> Any:
     """A new variable with the values in another shape (one length may be -1).
 
     Args:
-        shape: the new shape, as one sequence or one length after the other.
+        lengths: the new shape, as one sequence or one length after the other.
+        shape: the same as a keyword.
         unlink: share the data and the gradient instead of adding a function to the graph.
     """
-    if isinstance(shape[-1], bool):  # as reshape(shape, unlink)
-        *shape, unlink = shape  # type: ignore[assignment]  # a list serves
-    target = _as_shape(shape)
+    if shape is not None:
+        lengths = _only(shape, lengths)
+    if isinstance(lengths[-1], bool):  # as reshape(shape, unlink)
+        *lengths, unlink = lengths  # type: ignore[assignment]  # a list serves
+    target = _as_shape(lengths)
     if unlink:
         other = self.get_unlinked_variable()
         storage = type(self.storage)(self.data.view(target), self.grad.view(target))

@@ -42,7 +42,7 @@ class PrettyPrinter:
         scope = f"{scopes[0]}/" if scopes else ""
         lines = [
             f"{scope}{f.name}({f.info.type_name})",
-            f"Depth = {len(self.functions)}",
+            f"Depth = {len(self.functions) + 1}",
             f"Args: {[f'{name}={value}' for name, value in f.info.args.items()]}",
             f"Inputs: {[variable.shape for variable in f.inputs]}",
             f"Outputs: {[variable.shape for variable in f.outputs]}",

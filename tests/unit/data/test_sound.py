@@ -56,6 +56,46 @@ def test_wrong_sounds_are_refused(tmp_path):
         auread(tmp_path / "a.wav")
 
 
+@pytest.mark.parametrize(("width", "dtype"), [(1, np.uint8), (2, np.int16), (4, np.int32)])
+def test_a_file_without_a_header_is_read_as_it_is_described(tmp_path, width, dtype):
+    sound = np.random.default_rng(0).integers(0, 120, (7, 2)).astype(dtype)
+    (tmp_path / "a.raw").write_bytes(sound.astype(sound.dtype.newbyteorder("<")).tobytes())
+    about = {"sample_width": width, "channels": 2, "frame_rate": 8000}
+    for channel_first in (False, True):
+        read = auread(tmp_path / "a.raw", channel_first, about)
+        assert read.dtype == dtype and np.array_equal(read, sound.T if channel_first else sound)
+    with pytest.raises(FileFormatError, match="must be a sound, got: cannot reshape"):
+        auread(tmp_path / "a.raw", raw_format_param={**about, "channels": 5})
+
+
+@pytest.mark.parametrize(
+    "about", [None, {}, {"sample_width": 2, "channels": 1}, {"sample_width": 3, "channels": 1, "frame_rate": 8000}]
+)
+def test_a_file_without_a_header_must_be_described(tmp_path, about):
+    (tmp_path / "a.raw").write_bytes(bytes(8))
+    with pytest.raises(ArgumentError, match="raw_format_param must have sample_width"):
+        auread(tmp_path / "a.raw", raw_format_param=about)
+
+
+def test_sounds_with_a_header_say_it_themselves(tmp_path):
+    ausave(tmp_path / "a.wav", np.arange(3, dtype=np.int16))
+    assert auread(tmp_path / "a.wav", raw_format_param={"sample_width": 4}).tolist() == [[0], [1], [2]]
+
+
+def test_numbers_of_one_byte_are_those_in_the_file():
+    """NNabla gives them moved by 128, the sign bit inverted."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setparams((1, 1, 8000, 3, "NONE", ""))
+        writer.writeframes(bytes([0, 128, 255]))
+    assert auread(io.BytesIO(file.getvalue())).tolist() == [[0], [128], [255]]
+
+
+@pytest.mark.parametrize("size", [(20, 2), (5, 1), (1, 2)])
+def test_a_resized_sound_has_the_length_that_was_asked_for(size):
+    assert auresize(np.zeros((10, 2), np.int16), size).shape == size
+
+
 @pytest.mark.parametrize(
     ("sound", "dtype", "expected"),
     [

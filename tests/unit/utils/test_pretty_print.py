@@ -21,7 +21,7 @@ def test_each_function_is_printed_in_order(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("\t")] == ["first/affine/Affine(Affine)", "ReLU(ReLU)"]
     assert lines[1:6] == [
-        "\tDepth = 0",
+        "\tDepth = 1",
         "\tArgs: ['base_axis=1']",
         "\tInputs: [(2, 3), (3, 2), (2,)]",
         "\tOutputs: [(2, 2)]",
