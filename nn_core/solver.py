@@ -18,7 +18,9 @@ from nn_core.solvers import Lamb as Lamb
 from nn_core.solvers import Lars as Lars
 from nn_core.solvers import Lion as Lion
 from nn_core.solvers import Momentum as Momentum
+from nn_core.solvers import NAdam as NAdam
 from nn_core.solvers import Nesterov as Nesterov
+from nn_core.solvers import RAdam as RAdam
 from nn_core.solvers import RMSprop as RMSprop
 from nn_core.solvers import RMSpropGraves as RMSpropGraves
 from nn_core.solvers import Sgd as Sgd

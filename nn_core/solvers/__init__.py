@@ -29,6 +29,8 @@ from nn_core.solvers.momentum import Momentum as Momentum
 from nn_core.solvers.momentum import Nesterov as Nesterov
 from nn_core.solvers.momentum import Sgd as Sgd
 from nn_core.solvers.momentum import SgdW as SgdW
+from nn_core.solvers.rectified import NAdam as NAdam
+from nn_core.solvers.rectified import RAdam as RAdam
 from nn_core.solvers.states import SolverState as SolverState
 
 __all__ = [
@@ -45,7 +47,9 @@ __all__ = [
     "Lars",
     "Lion",
     "Momentum",
+    "NAdam",
     "Nesterov",
+    "RAdam",
     "RMSprop",
     "RMSpropGraves",
     "Sgd",

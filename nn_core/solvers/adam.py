@@ -55,7 +55,7 @@ class Adam(Solver, closed=True):
         """Change `w` and both means in place."""
         m, v = states
         alpha, beta1, beta2, eps, t = hyper
-        _move_means(m, v, g, beta1, beta2)
+        move_means(m, v, g, beta1, beta2)
         w -= _corrected(alpha, beta1, beta2, t) * m / (xp.sqrt(v) + eps)
 
 
@@ -112,7 +112,7 @@ class AdamW(Solver, closed=True):
         """Change `w` and both means in place."""
         m, v = states
         alpha, beta1, beta2, eps, wd, initial_alpha, t = hyper
-        _move_means(m, v, g, beta1, beta2)
+        move_means(m, v, g, beta1, beta2)
         w -= _corrected(alpha, beta1, beta2, t) * m / (xp.sqrt(v) + eps) + (alpha / initial_alpha * wd) * w
 
 
@@ -224,7 +224,7 @@ class AMSGRAD(Solver, closed=True):
         """Change `w`, both means and the maximum in place."""
         m, v, v_hat = states
         alpha, beta1, beta2, eps, bias_correction, t = hyper
-        _move_means(m, v, g, beta1, beta2)
+        move_means(m, v, g, beta1, beta2)
         v_hat[...] = xp.maximum(v_hat, v)
         rate = _corrected(alpha, beta1, beta2, t) if bias_correction else alpha
         w -= rate * m / (xp.sqrt(v_hat) + eps)
@@ -292,7 +292,7 @@ class AdaBound(Solver, closed=True):
         """Change `w` and both means in place."""
         m, v = states
         alpha, beta1, beta2, eps, final_lr, gamma, initial_alpha, t = hyper
-        _move_means(m, v, g, beta1, beta2)
+        move_means(m, v, g, beta1, beta2)
         low, high = _bounds(final_lr * alpha / initial_alpha, gamma, t)
         w -= xp.clip(_corrected(alpha, beta1, beta2, t) / (xp.sqrt(v) + eps), low, high) * m
 
@@ -358,7 +358,7 @@ class AMSBound(Solver, closed=True):
         """Change `w`, both means and the maximum in place."""
         m, v, v_hat = states
         alpha, beta1, beta2, eps, final_lr, gamma, bias_correction, initial_alpha, t = hyper
-        _move_means(m, v, g, beta1, beta2)
+        move_means(m, v, g, beta1, beta2)
         v_hat[...] = xp.maximum(v_hat, v)
         rate = _corrected(alpha, beta1, beta2, t) if bias_correction else alpha
         low, high = _bounds(final_lr * alpha / initial_alpha, gamma, t)
@@ -459,14 +459,15 @@ class AdaBelief(Solver, closed=True):
             (s_max,) = rest
             s_max[...] = xp.maximum(s_max, s) + eps
             s = s_max
-        rectification = _rectification(beta2, t) if rectify else 1.0
-        if rectification is None:
+        factor = rectification(beta2, t) if rectify else 1.0
+        if factor is None:
             w -= alpha * m
         else:
-            w -= (alpha * rectification / (1 - beta1**t)) * m / (xp.sqrt(s / (1 - beta2**t)) + eps)
+            w -= (alpha * factor / (1 - beta1**t)) * m / (xp.sqrt(s / (1 - beta2**t)) + eps)
 
 
-def _move_means(m: Array, v: Array, g: Array, beta1: float, beta2: float) -> None:
+def move_means(m: Array, v: Array, g: Array, beta1: float, beta2: float) -> None:
+    """Move the mean of gradients and that of squares, in place."""
     m[...] = beta1 * m + (1 - beta1) * g
     v[...] = beta2 * v + (1 - beta2) * g * g
 
@@ -480,8 +481,8 @@ def _bounds(final_lr: float, gamma: float, t: float) -> tuple[float, float]:
     return final_lr * (1 - 1 / (gamma * t + 1)), final_lr * (1 + 1 / (gamma * t))
 
 
-def _rectification(beta2: float, t: float) -> float | None:
-    """RAdam's factor for the variance of the adaptive step size; None while the variance is not known yet."""
+def rectification(beta2: float, t: float) -> float | None:
+    """Return RAdam's factor for the variance of the adaptive step size; None while the variance is not known yet."""
     limit = 2 / (1 - beta2) - 1
     length = limit - 2 * t * beta2**t / (1 - beta2**t)
     if length <= 4:

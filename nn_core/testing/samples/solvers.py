@@ -24,7 +24,12 @@ SOLVERS: Final[dict[str, dict[str, Settings]]] = {
     "Lars": {"settings": {"lr": 0.01, "momentum": 0.8, "coefficient": 0.01, "eps": 1e-4}},
     "Lion": {"settings": {"lr": 0.01, "beta1": 0.8, "beta2": 0.9}},
     "Momentum": {"settings": {"lr": 0.01, "momentum": 0.8}},
+    "NAdam": {"settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4}},
     "Nesterov": {"settings": {"lr": 0.01, "momentum": 0.8}},
+    "RAdam": {
+        "settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4},
+        "rectified": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.7, "eps": 1e-4},
+    },
     "RMSprop": {"settings": {"lr": 0.01, "decay": 0.8, "eps": 1e-4}},
     "RMSpropGraves": {"settings": {"lr": 0.01, "decay": 0.8, "momentum": 0.7, "eps": 1e-2}},
     "Sgd": {"settings": {"lr": 0.1}},
