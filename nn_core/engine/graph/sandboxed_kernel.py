@@ -130,7 +130,7 @@ class _Checked:
 
     def real(self, results: Any) -> Any:
         """The results that a kernel of dynamic shapes returns, which must be real numbers; None from other kernels."""
-        for result in results or ():
+        for result in results if isinstance(results, (tuple, list)) else ():  # others may return what they have written
             require_real(f"{self._name}: a kernel", result)
         return results
 
