@@ -25,7 +25,7 @@ WORKLOADS = sorted(path.stem for path in (Path(__file__).parent / "workloads").g
 
 
 def pythons(options: argparse.Namespace) -> dict[str, str]:
-    """The interpreter for each framework that can be measured."""
+    """Return the interpreter for each framework that can be measured."""
     found = {}
     for framework in options.peers or FRAMEWORKS:
         if framework == "nnabla":

@@ -54,7 +54,7 @@ def in_turns(comm, calls, rounds, repeats):
 
 
 def small_sums(comm, rounds):
-    """Sums of few bytes: the library's own, and the communicator's, which agrees on what is summed first."""
+    """Return sums of few bytes: the library's own, and the communicator's, which agrees on what is summed first."""
     from mpi4py import MPI
 
     world, rows = MPI.COMM_WORLD.Dup(), []
@@ -71,7 +71,7 @@ def small_sums(comm, rounds):
 
 
 def large_sums(comm, n_bytes, rounds):
-    """Sums of one large array: a copy by all ranks at once, the library's sum, and the one in a fixed order."""
+    """Return sums of one large array: a copy by all ranks at once, the library's sum, and the one in a fixed order."""
     from mpi4py import MPI
 
     world, flat = MPI.COMM_WORLD.Dup(), np.zeros(n_bytes // 4, np.float32)
@@ -87,7 +87,7 @@ def large_sums(comm, n_bytes, rounds):
 
 
 def steps(comm, rounds):
-    """A step of training of a perceptron: a batch on one rank, the same batch shared, and the sum of its gradients."""
+    """Return a step of training of a perceptron: a batch on one rank, the same batch shared, and the sum of its gradients."""
     batch, sizes = 256, (784, 1024, 1024, 10)
 
     def network(n_samples):

@@ -51,7 +51,7 @@ def ours(x: np.ndarray, target: np.ndarray) -> Callable[[], object]:
 
 
 def of_torch(x: np.ndarray, target: np.ndarray, threads: int) -> Callable[[], object]:
-    """The same in PyTorch."""
+    """Return the same in PyTorch."""
     scores, labels = torch.tensor(x, requires_grad=True), torch.tensor(target)
     steps, lengths = (torch.full((x.shape[1],), n) for n in (x.shape[0], target.shape[1]))
 
@@ -65,7 +65,7 @@ def of_torch(x: np.ndarray, target: np.ndarray, threads: int) -> Callable[[], ob
 
 
 def best(steps: list[Callable[[], object]], rounds: int, clock: Callable[[], float]) -> list[float]:
-    """The best time of each in milliseconds."""
+    """Return the best time of each in milliseconds."""
     times = [[] for _ in steps]
     for _ in range(rounds + 1):
         for step, found in zip(steps, times, strict=True):
@@ -76,7 +76,7 @@ def best(steps: list[Callable[[], object]], rounds: int, clock: Callable[[], flo
 
 
 def row(sizes: tuple[int, ...], rounds: int, is_busy: bool) -> list[str]:
-    """Times and ratios for one size; ratios of processor time where others use the machine."""
+    """Return times and ratios for one size; ratios of processor time where others use the machine."""
     n_steps, n_samples, n_classes, n_labels = sizes
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n_steps, n_samples, n_classes)).astype(np.float32)

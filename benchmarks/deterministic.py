@@ -27,7 +27,7 @@ CALLS = {
 
 
 def step_of(function, *shapes):
-    """A forward and backward pass of a graph of one function."""
+    """Return a forward and backward pass of a graph of one function."""
     rng = np.random.default_rng(0)
     inputs = [nn.Variable.from_numpy_array(rng.normal(size=shape).astype(np.float32), need_grad=True) for shape in shapes]
     y = function(*inputs)

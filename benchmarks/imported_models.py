@@ -25,7 +25,7 @@ ROUNDS = 60
 
 
 def imported(path: Path, x: Any) -> Callable[[], Any]:
-    """A run of the model on the CPU backend."""
+    """Return a run of the model on the CPU backend."""
     import nn_core as nn
     import nn_ext_onnx
     from nn_core.ext_utils import get_extension_context
@@ -43,7 +43,7 @@ def imported(path: Path, x: Any) -> Callable[[], Any]:
 
 
 def session(path: Path, x: Any) -> Callable[[], Any]:
-    """A run of ONNX Runtime."""
+    """Return a run of ONNX Runtime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

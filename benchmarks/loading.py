@@ -93,7 +93,7 @@ def torch_batches(name: str) -> Iterator[Any]:
 
 
 def _here() -> Any:
-    """This module under the name by which workers import it; in the main process it has another one."""
+    """Return this module under the name by which workers import it; in the main process it has another one."""
     return importlib.import_module("benchmarks.loading")
 
 

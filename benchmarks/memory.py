@@ -60,7 +60,7 @@ def recompute():
 
 
 def peak_mb():
-    """The largest resident set of this process so far."""
+    """Return the largest resident set of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -65,7 +65,7 @@ print("seconds", time.perf_counter() - start)
 
 
 def resnet50(batch: int = 1):  # type: ignore[no-untyped-def]  # Variables, which are imported only here
-    """A ResNet-50 in test mode: the input of shape (B, 3, 224, 224), the scores of shape (B, 1000)."""
+    """Return a ResNet-50 in test mode: the input of shape (B, 3, 224, 224), the scores of shape (B, 1000)."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
@@ -115,13 +115,13 @@ def write_archives(nnabla_python: str, folder: Path, layers: int = LAYERS, width
 
 
 def seconds(python: str, program: str, *arguments: str) -> float:
-    """The number that a process prints."""
+    """Return the number that a process prints."""
     done = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=True)
     return float(done.stdout.split("seconds")[-1])
 
 
 def row(label: str, *values: float) -> str:
-    """A line of a table."""
+    """Return a line of a table."""
     return f"| {label} | " + " | ".join(f"{value:.3f}" for value in values) + " |"
 
 

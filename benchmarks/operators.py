@@ -129,7 +129,7 @@ def peak_gbytes() -> float:
 
 
 def variables(row: Row) -> list[nn.Variable]:
-    """The inputs of a row; those that are neither labels nor fixed need a gradient."""
+    """Return the inputs of a row; those that are neither labels nor fixed need a gradient."""
     rng, labels = np.random.RandomState(0), row.labels or {}
     inputs = []
     for position, shape in enumerate(row.shapes):

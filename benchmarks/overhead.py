@@ -76,7 +76,7 @@ def chain(call, x):
 
 
 def measure_torch():
-    """The same of PyTorch."""
+    """Return the same of PyTorch."""
     import torch as th
 
     x, other = th.full(SHAPE, 0.5, requires_grad=True), th.full(SHAPE, 0.5)

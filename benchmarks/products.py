@@ -44,7 +44,7 @@ INT, POINTER, FLOAT = ctypes.c_int64, ctypes.c_void_p, ctypes.c_float
 
 
 def of_onednn():
-    """The product of oneDNN's C interface, or None."""
+    """Return the product of oneDNN's C interface, or None."""
     path = Path(sys.prefix) / "lib" / "libdnnl.so.3"
     if not path.exists():
         return None
@@ -62,7 +62,7 @@ def of_onednn():
 
 
 def of_openblas():
-    """The product of scipy-openblas32, or None."""
+    """Return the product of scipy-openblas32, or None."""
     if importlib.util.find_spec("scipy_openblas32") is None:
         return None
     import scipy_openblas32
@@ -84,7 +84,7 @@ def of_openblas():
 
 
 def of_torch():
-    """The product of PyTorch, or None."""
+    """Return the product of PyTorch, or None."""
     if importlib.util.find_spec("torch") is None:
         return None
     import torch
@@ -100,7 +100,7 @@ def of_torch():
 
 
 def ours():
-    """The product of nn_ext_cpu, as a graph runs it."""
+    """Return the product of nn_ext_cpu, as a graph runs it."""
 
     def call(a, b, c, m, n, k, turned):
         with nn.context_scope(get_extension_context("cpu")):

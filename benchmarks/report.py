@@ -55,7 +55,7 @@ class Row:
         return line if ratio is None else f"{line}  | {ratio:.2f} of {self.best_peer}"
 
     def as_json(self) -> dict[str, object]:
-        """The row with its ratios."""
+        """Return the row with its ratios."""
         return {**asdict(self), "best_peer": self.best_peer, "ratio": self.ratio(BEST), "ratio_torch": self.ratio(EAGER)}
 
 
@@ -71,7 +71,7 @@ def mean_ratio(rows: Iterable[Row], other: str) -> float | None:
 
 
 def means(rows: list[Row]) -> str:
-    """The geometric means as a sentence."""
+    """Return the geometric means as a sentence."""
     found = {other: mean_ratio(rows, other) for other in (BEST, EAGER)}
     texts = [f"{mean:.2f} to {'the ' * (other == BEST)}{other}" for other, mean in found.items() if mean is not None]
     return f"geometric mean of the ratios: {', '.join(texts)}" if texts else ""
@@ -89,7 +89,7 @@ def machine() -> dict[str, str]:
 
 
 def markdown(title: str, rows: list[Row], threads: int, rounds: int) -> str:
-    """A page with the machine, the versions, the table and the means."""
+    """Return a page with the machine, the versions, the table and the means."""
     names = list(dict.fromkeys(name for row in rows for name in row.figures))
     versions = {name: row.figures[name].version for row in rows for name in row.figures}
     lines = [f"# {title}", "", "| | |", "|---|---|"]

@@ -120,7 +120,7 @@ def best_times(steps: Sequence[Step], rounds: int, seconds: float) -> list[float
 
 
 def measured(row: Row, torch: Any, rounds: int, seconds: float) -> Timed:
-    """Times of a row."""
+    """Measure the times of a row."""
     steps = [our_step(row), *([peer_step(row, torch)] if torch is not None else [])]
     return Timed(row, *best_times(steps, rounds, seconds))
 

@@ -18,7 +18,7 @@ _SIZE = 1024 * 1024
 
 
 def resident_mb() -> float:
-    """The resident memory of this process in MiB."""
+    """Return the resident memory of this process in MiB."""
     text = Path("/proc/self/status").read_text()
     return int(text.partition("VmRSS:")[2].split()[0]) / 1024
 

@@ -7,7 +7,7 @@ VARIABLES = ("NN_CORE_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENB
 
 
 def environment(threads):
-    """The environment of a process that shall have so many threads."""
+    """Return the environment of a process that shall have so many threads."""
     return {**os.environ, **dict.fromkeys(VARIABLES, str(threads))}
 
 

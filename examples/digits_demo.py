@@ -97,7 +97,7 @@ def train(images, labels, held_out_images, held_out_labels, epochs):
 
 
 def draw_curve(path, losses, accuracies):
-    """The learning curves: loss and errors, each with its own axis."""
+    """Return the learning curves: loss and errors, each with its own axis."""
     figure, axes = _pyplot().subplots(nrows=2, sharex=True, figsize=(6.5, 5))
     epochs = range(1, len(losses) + 1)
     errors = [100 * (1 - a) for a in accuracies]

@@ -49,7 +49,7 @@ def train(comm, images, labels, epochs):
 
 
 def digest():
-    """A digest of all parameters and running statistics."""
+    """Return a digest of all parameters and running statistics."""
     values = [np.ascontiguousarray(v.d).tobytes() for v in nn.get_parameters(grad_only=False).values()]
     return hashlib.md5(b"".join(values)).hexdigest()
 

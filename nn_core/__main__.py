@@ -43,7 +43,7 @@ class PluginCommand(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of the command itself, which is imported here."""
+        """Return the context of the command itself, which is imported here."""
         try:
             command = PLUGINS.offers.load(self._offer)
         except NNCoreError as error:
@@ -62,7 +62,7 @@ class Commands(click.Group):
         return [*own, *sorted({offer.info.name for offer in PLUGINS.offered("commands")} - set(own))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command called `cmd_name`."""
+        """Return the command called `cmd_name`."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
@@ -105,7 +105,7 @@ def _fitting(pattern: str, topic: str | None, tag: str | None) -> dict[str, Func
 
 
 def _closest(pattern: str, names: Collection[str]) -> str:
-    """The end of a message about a pattern that fits no function: one that does, or the closest name."""
+    """Return the end of a message about a pattern that fits no function: one that does, or the closest name."""
     wider = f"*{pattern.strip('*')}*"
     return f"; did you mean {wider!r}?" if any(fnmatch(name, wider) for name in names) else suggestion(pattern, names)
 

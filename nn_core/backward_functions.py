@@ -132,7 +132,7 @@ def _places(spec: FunctionSpec, count: int, outputs: Sequence[Variable | None]) 
 
 
 def _node_of(spec: FunctionSpec, outputs: Sequence[Variable | None]) -> Node | None:
-    """The place of the function in the graph that `outputs` belong to."""
+    """Return the place of the function in the graph that `outputs` belong to."""
     node = next((variable.producer for variable in outputs if variable is not None), None)
     return node if node is not None and node.spec is spec else None
 

@@ -89,7 +89,7 @@ class Context:
         return [f"{name}:{type_names[dtype]}" for name, dtype in self.entries]
 
     def snapshot(self) -> "Context":
-        """The context with these settings that never changes: the one for whoever keeps a context."""
+        """Return the context with these settings that never changes: the one for whoever keeps a context."""
         return self.key.snapshot
 
     def replace(
@@ -99,7 +99,7 @@ class Context:
         array_class: str | None = None,
         device_id: str | int | None = None,
     ) -> "Context":
-        """The same context with the given settings changed."""
+        """Return the same context with the given settings changed."""
         return Context(
             self.backend if backend is None else backend,
             self.array_class if array_class is None else array_class,
@@ -108,7 +108,7 @@ class Context:
 
     @door
     def in_dtype(self, dtype: str) -> "Context":
-        """The same backends with all of their numbers in `dtype`, a name such as ``"float32"``."""
+        """Return the same backends with all of their numbers in `dtype`, a name such as ``"float32"``."""
         if all(own == dtype for _, own in self.entries):
             return self
         (type_name,) = [name for name, known in TYPE_CONFIGS.items() if known == dtype]
@@ -142,7 +142,7 @@ class Context:
 
 
 def get_current_context() -> Context:
-    """The context of the innermost scope, else the default one, as a snapshot that cannot be assigned to.
+    """Return the context of the innermost scope, else the default one, as a snapshot that cannot be assigned to.
 
     Example:
         >>> with nn.context_scope(nn.Context(["reference:half"])):
@@ -215,7 +215,7 @@ def _device(device_id: str | int) -> str:
 
 
 def checked_context(function: str, ctx: Context) -> Context:
-    """The snapshot of `ctx`, for a holder.
+    """Return the snapshot of `ctx`, for a holder.
 
     Raises:
         ArgumentError: when `ctx` is not a Context.

@@ -273,7 +273,8 @@ def unregister(name: str) -> None:
 
 
 def list_offers(kind: str) -> dict[str, str]:
-    """The offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is imported.
+    """Return the offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is
+    imported.
 
     Raises:
         ArgumentError: when there is no such kind.
@@ -287,7 +288,7 @@ def list_offers(kind: str) -> dict[str, str]:
 
 
 def find_extension(kind: str, name: str, part: str = "target") -> Any:
-    """The object that a plugin offers as `name`, or ``plugin.name``, imported now.
+    """Return the object that a plugin offers as `name`, or ``plugin.name``, imported now.
 
     Args:
         kind: "communicators", "data", "training", ...: the hook without ``nn_core_``.
@@ -313,7 +314,7 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
 
 
 def function_spec(name: str) -> FunctionSpec | None:
-    """The specification of the operator that files call `name` ("Convolution"), of the core or of a plugin.
+    """Return the specification of the operator that files call `name` ("Convolution"), of the core or of a plugin.
 
     Args:
         name: Name of the operator.

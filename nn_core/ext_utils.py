@@ -79,7 +79,7 @@ def list_extensions() -> list[str]:
 
 
 def _accepted(name: str, known: Sequence[str], kw: Mapping[str, object]) -> dict[str, object]:
-    """The keywords that a backend takes.
+    """Return the keywords that a backend takes.
 
     Raises:
         ArgumentError: for another one, unless an unchanged program of NNabla runs: NNabla ignores them.

@@ -197,7 +197,7 @@ class Function:
         return max((variable.rank for variable in self.inputs), default=0)
 
     def min_outputs(self) -> int:
-        """Number of outputs; before the function is applied, of those that are always there."""
+        """Return number of outputs; before the function is applied, of those that are always there."""
         node = self._node
         if node.storages:
             return node.n_visible
@@ -230,11 +230,11 @@ class Function:
         return gradient_reads(self._node, self._positions()[i], output_position=o)
 
     def auto_grad_depends_input_data(self, i: int, j: int) -> bool:
-        """The same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
+        """Return the same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
         return self.grad_depends_input_data(i, j)
 
     def auto_grad_depends_output_data(self, i: int, o: int) -> bool:
-        """The same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
+        """Return the same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
         return self.grad_depends_output_data(i, o)
 
     def inplace_data(self, i: int) -> int:
@@ -391,7 +391,7 @@ class Function:
     def _given(
         self, method: str, inputs: Sequence[Variable], outputs: Sequence[Variable]
     ) -> tuple[list[Any], ResolvedCall | None]:
-        """The inputs that take part, in the order of the specification, and what follows from their shapes.
+        """Return the inputs that take part, in the order of the specification, and what follows from their shapes.
 
         What follows is None for a PythonFunction.
         """
@@ -413,7 +413,7 @@ class Function:
         return {place: variable.data for place, variable in zip(places, outputs, strict=True)}
 
     def _placed(self, method: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """`inputs` in the order of the specification, None where an optional one is not given."""
+        """Return `inputs` in the order of the specification, None where an optional one is not given."""
         node = self._node
         positions = self._positions()
         if positions and len(inputs) == len(positions):
@@ -427,7 +427,7 @@ class Function:
         return (*inputs, *[None] * (n_inputs - len(inputs)))
 
     def _positions(self) -> list[int]:
-        """The places of ``inputs`` in the order of the specification."""
+        """Return the places of ``inputs`` in the order of the specification."""
         return [position for position, value in enumerate(all_inputs(self._node)) if value is not None]
 
     def _check_index(self, method: str, name: str, index: int, count: int) -> None:
@@ -454,7 +454,7 @@ Node.function_class = Function
 
 
 def __getattr__(name: str) -> Callable[..., Function]:
-    """The factory of the Function of the operator `name` (PEP 562)."""
+    """Return the factory of the Function of the operator `name` (PEP 562)."""
     spec = None if name.startswith("_") else PLUGINS.function_named(name)
     if spec is None:
         raise AttributeError(f"module 'nn_core.function' has no function {name!r}, of its own or of a plugin")

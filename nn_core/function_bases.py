@@ -20,7 +20,7 @@ from nn_core.operators.spec.model import FunctionSpec
 
 
 def __getattr__(api: str) -> Callable[..., Any]:
-    """The operator called `api` (PEP 562)."""
+    """Return the operator called `api` (PEP 562)."""
     spec = None if api.startswith("_") else REGISTRY.spec_of_api(api)
     if spec is None:
         raise AttributeError(f"module 'nn_core.function_bases' has no operator {api!r}")

@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 def functions_of(outputs: Iterable[Variable]) -> list[Function]:
-    """The functions that `outputs` depend on, each after those that compute its inputs.
+    """Return the functions that `outputs` depend on, each after those that compute its inputs.
 
     Example:
         >>> import nn_core.functions as F
@@ -37,7 +37,7 @@ def functions_of(outputs: Iterable[Variable]) -> list[Function]:
 
 
 def parameters_behind(outputs: Iterable[Variable]) -> dict[str, Variable]:
-    """The parameters of the current scope, and of the modules on whose parameters `outputs` depend, by name.
+    """Return the parameters of the current scope, and of the modules on whose parameters `outputs` depend, by name.
 
     Example:
         >>> import nn_core as nn
@@ -57,7 +57,7 @@ def network_ports(
     parameters: Iterable[Variable] = (),
     caller: str = "export",
 ) -> tuple[dict[str, Variable], dict[str, Variable]]:
-    """The outputs and the inputs of a network by name, from what a user gives to an exporter.
+    """Return the outputs and the inputs of a network by name, from what a user gives to an exporter.
 
     Args:
         outputs: a Variable, which becomes "y"; a sequence of them, which become "y0", "y1", ...; a mapping from names; or a
@@ -114,7 +114,7 @@ def _free_leaves(outputs: Iterable[Variable], parameters: set[Variable]) -> list
 
 
 def _named_inputs(inputs: Iterable[Variable], taken: Container[str]) -> dict[str, Variable]:
-    """Inputs by their names, which are made different from each other and from those that are `taken`."""
+    """Return inputs by their names, which are made different from each other and from those that are `taken`."""
     named: dict[str, Variable] = {}
     for variable in inputs:
         stem = variable.name or "x"
@@ -189,7 +189,7 @@ class GraphCopy:
             self._has_other_shapes = self._has_other_shapes or original.plain_shape != replacement.plain_shape
 
     def __getitem__(self, original: Variable) -> Variable:
-        """The counterpart of `original` in the copy: itself if it is a leaf that nothing replaces.
+        """Return the counterpart of `original` in the copy: itself if it is a leaf that nothing replaces.
 
         Raises:
             ArgumentError: when it is the output of a function that has not been copied.
@@ -246,7 +246,7 @@ class GraphCopy:
         return True
 
     def _lengths_of(self, function: Function) -> dict[str, Any]:
-        """The settings of a function that follow from the shapes of variables, for the counterparts of these."""
+        """Return the settings of a function that follow from the shapes of variables, for the counterparts of these."""
         setup = function.node.setup
         if not setup.sources:
             return {}
@@ -290,7 +290,7 @@ def copy_graph(
 
 
 def _functions_after(outputs: Sequence[Variable], ends: set[Variable]) -> list[Function]:
-    """The functions between `ends` and `outputs`, each after those that compute its inputs."""
+    """Return the functions between `ends` and `outputs`, each after those that compute its inputs."""
     order = functions_of(outputs)
     if not any(end.parent is not None for end in ends):
         return order

@@ -265,7 +265,7 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
 
 @door
 def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
-    """Standard deviation sqrt(2 / fan-in), with which ReLU layers keep the variance of their outputs.
+    """Return standard deviation sqrt(2 / fan-in), with which ReLU layers keep the variance of their outputs.
 
     Args:
         inmaps: Input channels of one group.
@@ -284,7 +284,7 @@ def calc_normal_std_he_forward(inmaps: int, outmaps: int, kernel: Sequence[int] 
 
 @door
 def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
-    """Standard deviation sqrt(2 / fan-out), with which ReLU layers keep the variance of their gradients.
+    """Return standard deviation sqrt(2 / fan-out), with which ReLU layers keep the variance of their gradients.
 
     Args:
         inmaps: Input channels of one group.
@@ -303,7 +303,7 @@ def calc_normal_std_he_backward(inmaps: int, outmaps: int, kernel: Sequence[int]
 
 @door
 def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> float:
-    """Standard deviation sqrt(2 / (fan-in + fan-out)), a compromise between outputs and gradients.
+    """Return standard deviation sqrt(2 / (fan-in + fan-out)), a compromise between outputs and gradients.
 
     Args:
         inmaps: Input channels of one group.
@@ -322,7 +322,7 @@ def calc_normal_std_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1
 
 @door
 def calc_uniform_lim_glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1)) -> tuple[float, float]:
-    """Ends of the interval, -+sqrt(6 / (fan-in + fan-out)), whose uniform distribution has Glorot's variance.
+    """Return ends of the interval, -+sqrt(6 / (fan-in + fan-out)), whose uniform distribution has Glorot's variance.
 
     Args:
         inmaps: Input channels of one group.

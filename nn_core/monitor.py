@@ -106,7 +106,7 @@ class MonitorSeries:
             logger.info("iter=%d {%s}=%s", index, self.name, mean)
 
     def get_state(self) -> dict[str, Any]:
-        """The length of the file and the values that are not written yet, as plain values."""
+        """Return the length of the file and the values that are not written yet, as plain values."""
         return {"length": self._file.length, "values": list(self._values)}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -159,7 +159,7 @@ class MonitorTimeElapsed:
             logger.info("iter=%d {%s}=%s[sec/%diter] %s[sec]", index, self.name, lap, self.interval, total)
 
     def get_state(self) -> dict[str, Any]:
-        """The length of the file and the seconds so far, as plain values."""
+        """Return the length of the file and the seconds so far, as plain values."""
         now = time.monotonic()
         return {"length": self._file.length, "lap": now - self._lap_start, "total": now - self._start}
 
@@ -414,7 +414,7 @@ def _images(var: Variable | NdArray | Array) -> Array:
 
 
 def _png(image: Array) -> bytes:
-    """A PNG file of an image with values from 0 to 1, shape (1 or 3, H, W). Format: ISO/IEC 15948."""
+    """Return a PNG file of an image with values from 0 to 1, shape (1 or 3, H, W). Format: ISO/IEC 15948."""
     channels, height, width = image.shape
     pixels = (np.clip(image, 0.0, 1.0) * 255).round().astype(np.uint8).transpose(1, 2, 0)
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row starts with its filter, 0

@@ -155,7 +155,7 @@ def _input(value: Any) -> Any:
 
 
 def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_module: bool) -> Summary:
-    """The summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
+    """Return the summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
     known = {parameter.storage: name for name, parameter in names.items()}
     named = {parameter.storage: parameter for parameter in names.values()}
     used = dict(named) if is_module else {}
@@ -174,7 +174,7 @@ def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_mod
 
 
 def _scope_of(parameters: Sequence[Variable], known: Mapping[Any, str]) -> str:
-    """The scope of the first parameter that has a name; empty if there is none."""
+    """Return the scope of the first parameter that has a name; empty if there is none."""
     return next((known[value.storage].rpartition("/")[0] for value in parameters if value.storage in known), "")
 
 
@@ -189,7 +189,7 @@ def _row(node: Node, scope: str, n_parameters: int, has_weights: bool) -> Row:
 
 
 def _parameters(node: Node, known: Mapping[Any, str]) -> list[Variable]:
-    """The inputs of a node that are trained or have a name."""
+    """Return the inputs of a node that are trained or have a name."""
     leaves = [value for value in node.inputs if isinstance(value, Variable) and value.is_leaf]
     return [value for value in leaves if value.need_grad or value.storage in known]
 
@@ -238,13 +238,13 @@ def _bytes(n_bytes: int) -> str:
 
 
 def _ruled(table: Sequence[str]) -> str:
-    """The lines of a table, with a rule under the first and above the last."""
+    """Return the lines of a table, with a rule under the first and above the last."""
     rule = "-" * max(map(len, table))
     return "\n".join([table[0], rule, *table[1:-1], rule, table[-1]])
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The storages under one another, text to the left and numbers to the right; columns without text are left out."""
+    """Return the storages under one another, text to the left and numbers to the right; columns without text are left out."""
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     is_number = [column[0] in ("parameters", "multiply-adds", "memory") for column in columns]

@@ -105,7 +105,7 @@ _LIVE: Final[Mapping[str, Callable[[], object]]] = {
 
 
 def with_constant_parameters(variable: Variable) -> Variable:
-    """A copy of the graph of `variable` in which the parameters of the current scope need no gradient."""
+    """Return a copy of the graph of `variable` in which the parameters of the current scope need no gradient."""
     registered = set(get_parameters(grad_only=False).values())
     inputs = {leaf for function in functions_of([variable]) for leaf in function.inputs} & registered
     return copy_graph([variable], {leaf: leaf.get_unlinked_variable(need_grad=False) for leaf in inputs})[0]

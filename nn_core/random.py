@@ -136,7 +136,7 @@ def _set_state(state: Mapping[str, Any], variables: Sequence[Value], own: Mappin
 
 
 def get_generator_state(rng: Rng) -> dict[str, Any]:
-    """The state of a generator of NumPy, as a dictionary of numbers, strings and arrays."""
+    """Return the state of a generator of NumPy, as a dictionary of numbers, strings and arrays."""
     if isinstance(rng, np.random.Generator):
         return dict(rng.bit_generator.state)
     return dict(rng.get_state(legacy=False))

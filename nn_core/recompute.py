@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def recompute_fn(recompute_: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: run the function inside ``recompute(recompute_)``.
+    """Decorate a function so that it runs inside ``recompute(recompute_)``.
 
     Example:
         >>> @nn.recompute_fn()

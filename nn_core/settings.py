@@ -108,7 +108,7 @@ class Settings:
         return f"-{name}" not in self.plugins and (not allowed or name in allowed)
 
     def how_to_allow(self, name: str) -> str:
-        """The change of NN_CORE_PLUGINS that lets a plugin which it blocks be used."""
+        """Return the change of NN_CORE_PLUGINS that lets a plugin which it blocks be used."""
         listed = any(choice[0] == "+" and choice != f"+{name}" for choice in self.plugins)
         ways = [f"remove -{name} from it"] if f"-{name}" in self.plugins else []
         ways += [f"add +{name} to it"] if listed and f"+{name}" not in self.plugins else []
@@ -116,7 +116,7 @@ class Settings:
 
     @staticmethod
     def read(environment: Mapping[str, str]) -> "Settings":
-        """The settings that `environment` holds; an empty value counts as not set.
+        """Return the settings that `environment` holds; an empty value counts as not set.
 
         Raises:
             ArgumentError: when a variable has a value that it cannot have.
@@ -151,7 +151,7 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read from the environment at the first call.
+    """Return the settings of this process, read from the environment at the first call.
 
     Example:
         >>> from nn_core.settings import settings
@@ -177,7 +177,7 @@ WHEN_SWITCHED: Final[list[Callable[[], object]]] = []
 
 
 def disabled_optimizations() -> frozenset[str]:
-    """The names of the optimizations that are switched off now."""
+    """Return the names of the optimizations that are switched off now."""
     return _DISABLED[0] if _DISABLED else settings().disable
 
 

@@ -157,7 +157,7 @@ class Backend(Protocol):
     kernels: Mapping[str, Kernel]
 
     def namespace(self) -> Namespace:
-        """The array namespace that the reference kernels run over."""
+        """Return the array namespace that the reference kernels run over."""
         ...
 
     def empty(self, shape: Shape, dtype: str) -> Array:
@@ -168,11 +168,11 @@ class Backend(Protocol):
         ...
 
     def from_numpy(self, array: Array) -> Array:
-        """A copy of a NumPy array on the device."""
+        """Return a copy of a NumPy array on the device."""
         ...
 
     def to_numpy(self, array: Array) -> Array:
-        """The values as a NumPy array; may share memory only on the host."""
+        """Return the values as a NumPy array; may share memory only on the host."""
         ...
 
 

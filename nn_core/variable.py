@@ -129,7 +129,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     @classmethod
     def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Variable":
-        """A variable over arrays that exist already."""
+        """Return a variable over arrays that exist already."""
         variable = _new(cls)
         Value.__init__(variable, storage, need_grad)
         return variable
@@ -137,7 +137,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     @staticmethod
     @fitted
     def from_numpy_array(data: Any, grad: Any = None, need_grad: bool | None = None) -> "Variable":
-        """A new variable with a copy of `data`, and of `grad` if it is given."""
+        """Return a new variable with a copy of `data`, and of `grad` if it is given."""
         values = real_numbers("from_numpy_array", data)
         variable = Variable(values.shape, need_grad)
         variable.storage.data.data = values
@@ -298,7 +298,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     @door
     def size_from_axis(self, axis: int = -1) -> int:
-        """Number of elements of the axes from `axis` on; all elements for a negative axis."""
+        """Return number of elements of the axes from `axis` on; all elements for a negative axis."""
         return size_of(self.shape[max(axis, 0) :])
 
     def apply(self, **kwargs: Any) -> "Variable":
@@ -409,7 +409,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     @fitted
     def get_unlinked_variable(self, need_grad: bool | None = None) -> "Variable":
-        """A variable with the same data and gradient, and without the function that computes it.
+        """Return a variable with the same data and gradient, and without the function that computes it.
 
         Args:
             need_grad: flag of the new variable; None: the flag of this one.
@@ -462,7 +462,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         invalidate()
 
     def no_grad(self) -> "Variable":
-        """The same computation with registered parameters as constants: a copy of the graph, which stays as it is."""
+        """Return the same computation with registered parameters as constants: a copy of the graph, which stays as it is."""
         copy: Variable = COPIERS["no_grad"](self)
         return copy
 
@@ -558,7 +558,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         return facts if spec is None else [*facts, f"from {spec.api}"]
 
     def _shape_shown(self) -> Shape:
-        """The shape; where those of the leaves do not fit a function any more, the one before."""
+        """Return the shape; where those of the leaves do not fit a function any more, the one before."""
         try:
             return self.plain_shape
         except Exception:  # functions in Python may raise anything, and what shows a variable must not
@@ -570,7 +570,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         return self.lazy_array if isinstance(self.lazy_array, np.ndarray) else None
 
     def _spec(self) -> FunctionSpec | None:
-        """The function that computes it; asking does not make the node of a lazy value."""
+        """Return the function that computes it; asking does not make the node of a lazy value."""
         known = self.trace_node or self._producer
         if known is None:
             return None
@@ -587,7 +587,9 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         return self._fitted().data.__dlpack_device__()
 
     def _fitted(self) -> Storage:
-        """Data and gradient in the shape that follows from the leaves: where it is another one, there are no values yet."""
+        """Return data and gradient in the shape that follows from the leaves: where it is another one, there are no values
+        yet.
+        """
         node = self._producer
         if node is not None and 0 <= node.fitted != RESHAPED.value:
             Node.infer_shapes(self)

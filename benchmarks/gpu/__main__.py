@@ -92,7 +92,7 @@ class DeviceWorker(Worker):
             raise RuntimeError(f"{error}: {said}") from error
 
     def recorded(self) -> str:
-        """The report of recorded graphs; empty for other frameworks."""
+        """Return the report of recorded graphs; empty for other frameworks."""
         assert self._process.stdin is not None
         self._process.stdin.write("report\n")
         self._process.stdin.flush()
@@ -139,7 +139,7 @@ def measure(case: Case, frameworks: list[str], context: str, *, rounds: int, tin
 
 
 def device_facts(results: Sequence[Result]) -> dict[str, str]:
-    """The device, its driver, and versions of everything that took part."""
+    """Return the device, its driver, and versions of everything that took part."""
     facts = dict(machine())
     tool = shutil.which("nvidia-smi")
     if tool is not None:
@@ -169,13 +169,13 @@ def write(folder: Path, results: Sequence[Result], context: str, rounds: int) ->
 
 
 def _read(row: dict[str, Any]) -> Result:
-    """The result of a case that was measured before."""
+    """Return the result of a case that was measured before."""
     figures = {name: Figure(own["version"], own["ms"], tuple(own["spread_ms"])) for name, own in row["figures"].items()}
     return Result(Row(row["workload"], figures), {}, row["recorded"], row["failures"])
 
 
 def page(title: str, facts: dict[str, str], results: Sequence[Result], context: str, rounds: int) -> str:
-    """The figures as a page in Markdown."""
+    """Return the figures as a page in Markdown."""
     names = [name for name in FRAMEWORKS if any(name in result.row.figures for result in results)]
     lines = [f"# {title}", "", "| | |", "|---|---|"]
     lines += [f"| {key} | {value} |" for key, value in facts.items()]
@@ -197,7 +197,7 @@ def page(title: str, facts: dict[str, str], results: Sequence[Result], context: 
 
 
 def ours_beside_peers(row: Row) -> Row:
-    """The row with the faster of our two as nn_core, so that it has one ratio to each peer."""
+    """Return the row with the faster of our two as nn_core, so that it has one ratio to each peer."""
     ours = [row.figures[name] for name in ("nn_core", "nn_core_together") if name in row.figures]
     peers = {name: figure for name, figure in row.figures.items() if not name.startswith("nn_core")}
     best = {"nn_core": min(ours, key=lambda figure: figure.ms)} if ours else {}

@@ -42,7 +42,7 @@ def nn_core(module, precision, context):
 
 
 def nn_core_together(module, precision, context):
-    """The same with one launch a step."""
+    """Return the same with one launch a step."""
     import nn_core as nn
 
     step, wait, facts = nn_core(module, precision, context)
@@ -86,7 +86,7 @@ FRAMEWORKS = (nn_core, nn_core_together, torch, torch_compile)
 
 
 def load(workload, *, tiny):
-    """The module of a workload; with `tiny` made small if it is large."""
+    """Return the module of a workload; with `tiny` made small if it is large."""
     for package in ("benchmarks.gpu.workloads", "benchmarks.workloads"):
         with contextlib.suppress(ModuleNotFoundError):
             module = importlib.import_module(f"{package}.{workload}")

@@ -42,7 +42,7 @@ def adam(rate):
 
 
 def training_step(loss_of, parameters, rule, statistics=()):
-    """A step that trains ``loss_of(parameters, statistics) -> (loss, new statistics)`` and returns the loss."""
+    """Return a step that trains ``loss_of(parameters, statistics) -> (loss, new statistics)`` and returns the loss."""
     start, update = rule
 
     def train(state):
@@ -78,7 +78,7 @@ def normalization(maps):
 
 
 def batch_normalization(x, parameters, statistics, batch_stat=True):
-    """The normalized x (N, H, W, C), and the new running statistics."""
+    """Return the normalized x (N, H, W, C), and the new running statistics."""
     gamma, beta = parameters
     if not batch_stat:
         mean, variance = statistics

@@ -15,19 +15,19 @@ class _Graph:
         self._rng = np.random.default_rng(0)
 
     def add(self, kind, *inputs, **attributes):
-        """The name of the output of a new node."""
+        """Return the name of the output of a new node."""
         output = f"{kind}{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
         return output
 
     def weight(self, array):
-        """The name of a new constant."""
+        """Return the name of a new constant."""
         name = f"weight{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(np.asarray(array, np.float32), name))
         return name
 
     def convolution(self, x, inputs, maps, kernel, stride):
-        """A convolution without bias and a batch normalization with its running statistics."""
+        """Return a convolution without bias and a batch normalization with its running statistics."""
         w = self._rng.standard_normal((maps, inputs, kernel, kernel)) * np.sqrt(2 / (inputs * kernel**2))
         pad = kernel // 2
         h = self.add("Conv", x, self.weight(w), strides=[stride] * 2, pads=[pad] * 4, kernel_shape=[kernel] * 2)
@@ -36,7 +36,7 @@ class _Graph:
 
 
 def resnet18(size):
-    """The model for one image of 3 x `size` x `size`, in bytes."""
+    """Return the model for one image of 3 x `size` x `size`, in bytes."""
     graph = _Graph()
     h = graph.add("Relu", graph.convolution("x", 3, STAGES[0], 7, 2))
     h = graph.add("MaxPool", h, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)

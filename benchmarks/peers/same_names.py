@@ -4,7 +4,7 @@ from importlib import import_module
 
 
 def modules(package):
-    """The package called `package`, and its functions, parametric functions and solvers."""
+    """Return the package called `package`, and its functions, parametric functions and solvers."""
     return [import_module(package + part) for part in ("", ".functions", ".parametric_functions", ".solvers")]
 
 

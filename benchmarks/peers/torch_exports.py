@@ -15,7 +15,7 @@ WORDS, STEPS, WIDTH = 30522, 128, 256
 
 
 def unit(n_in, n_out, kernel, stride=1, groups=1, activation=None):
-    """A convolution without bias, a batch normalization and an activation, as a list."""
+    """Return a convolution without bias, a batch normalization and an activation, as a list."""
     convolution = nn.Conv2d(n_in, n_out, kernel, stride, kernel // 2, groups=groups, bias=False)
     return [convolution, nn.BatchNorm2d(n_out), *([] if activation is None else [activation])]
 
@@ -33,7 +33,7 @@ class Residual(nn.Module):
 
 
 def classes(layers, n):
-    """The layers, a mean over the image and 1000 scores."""
+    """Return the layers, a mean over the image and 1000 scores."""
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(n, 1000))
 
 

@@ -12,7 +12,7 @@ def _lstm(x, h, c, w):
 
 
 def _top_k(x):
-    """The largest values at their places, zeros elsewhere, as top_k_data has them."""
+    """Return the largest values at their places, zeros elsewhere, as top_k_data has them."""
     values, places = x.topk(10, 1)
     return th.zeros_like(x).scatter(1, places, values)
 
@@ -71,7 +71,7 @@ FUNCTIONS = {
 
 
 def steps(name, arrays):
-    """The forward step, without gradients, and the backward step of a row; those of an unknown row are None."""
+    """Return the forward step, without gradients, and the backward step of a row; those of an unknown row are None."""
     function = FUNCTIONS.get(name)
     if function is None:
         return None

@@ -12,7 +12,7 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
 
@@ -36,7 +36,7 @@ def torch():
 
 
 def torch_compile():
-    """The call compiled."""
+    """Compile the call."""
     import torch as th
 
     return _torch(th, th.compile)

@@ -15,12 +15,12 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     return static(*modules("nn_core"))
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     return static(*modules("nnabla"))
 
 
@@ -82,7 +82,7 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile)

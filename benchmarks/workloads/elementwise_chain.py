@@ -11,7 +11,7 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
 
@@ -19,7 +19,7 @@ def nn_core():
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     import nnabla as nn
     import nnabla.functions as F
 
@@ -50,7 +50,7 @@ def torch():
 
 
 def torch_compile():
-    """The chain compiled."""
+    """Compile the chain."""
     import torch as th
 
     return _torch(th, th.compile)

@@ -6,7 +6,7 @@ from benchmarks.workloads.lstm_train import BATCH, INPUTS, STATES, jax_step, sta
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
@@ -16,7 +16,7 @@ def nn_core():
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     import nnabla as nn
     import nnabla.functions as F
     import nnabla.parametric_functions as PF
@@ -42,7 +42,7 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return torch_step(th, th.compile(_torch_network(th)))

@@ -12,7 +12,7 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
@@ -22,7 +22,7 @@ def nn_core():
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     import nnabla as nn
     import nnabla.functions as F
     import nnabla.parametric_functions as PF
@@ -63,14 +63,14 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return torch_step(th, th.compile(th.nn.LSTM(INPUTS, STATES)))
 
 
 def torch_step(th, net):
-    """A step of a module that returns a tuple whose first member is y."""
+    """Return a step of a module that returns a tuple whose first member is y."""
     optimizer = th.optim.Adam(net.parameters(), 1e-3)
     x, t = (th.from_numpy(array) for array in data())
 
@@ -93,7 +93,7 @@ def jax():
 
 
 def jax_step(run, jnp):
-    """A step whose cells `run` applies to the sequence: ``run(cell, state, x) -> y``."""
+    """Return a step whose cells `run` applies to the sequence: ``run(cell, state, x) -> y``."""
     import jax as jx
 
     from benchmarks.peers.jax_training import adam, training_step, weights

@@ -17,12 +17,12 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     return _vocabulary_of_nnabla(*modules("nn_core"))
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     return _vocabulary_of_nnabla(*modules("nnabla"))
 
 
@@ -54,7 +54,7 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile)

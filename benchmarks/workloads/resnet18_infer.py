@@ -12,7 +12,7 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
@@ -21,7 +21,7 @@ def nn_core():
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     import nnabla as nn
     import nnabla.functions as F
     import nnabla.parametric_functions as PF
@@ -50,7 +50,7 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile)
@@ -85,7 +85,7 @@ def jax():
 
 
 def onnxruntime():
-    """The network as an ONNX model."""
+    """Return the network as an ONNX model."""
     import onnxruntime as ort
 
     from benchmarks.peers.resnet18_onnx import resnet18
@@ -102,7 +102,7 @@ def onnxruntime():
 
 
 def openvino():
-    """The same model, in float32."""
+    """Return the same model, in float32."""
     import openvino as ov
 
     from benchmarks.peers.resnet18_onnx import resnet18

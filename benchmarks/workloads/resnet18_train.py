@@ -17,12 +17,12 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     return _static(*modules("nn_core"))
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     return _static(*modules("nnabla"))
 
 
@@ -79,14 +79,14 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return train_torch(th, th.compile)
 
 
 def torch_network(th):
-    """The same network as a module."""
+    """Return the same network as a module."""
 
     def convolution(inputs, maps, kernel, stride):
         return [th.nn.Conv2d(inputs, maps, kernel, stride, kernel // 2, bias=False), th.nn.BatchNorm2d(maps)]
@@ -113,7 +113,7 @@ def torch_network(th):
 
 
 def train_torch(th, prepare, scope=contextlib.nullcontext):
-    """A training step whose forward pass runs in `scope`."""
+    """Return a training step whose forward pass runs in `scope`."""
     net = prepare(torch_network(th))
     optimizer = th.optim.SGD(net.parameters(), 0.01, momentum=0.9)
     images, labels = data()

@@ -45,7 +45,7 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile)

@@ -19,12 +19,12 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     return _static(*modules("nn_core"))
 
 
 def nnabla():
-    """Static graph."""
+    """Build a static graph."""
     return _static(*modules("nnabla"))
 
 
@@ -75,14 +75,14 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return train_torch(th, th.compile)
 
 
 def train_torch(th, prepare, scope=contextlib.nullcontext):
-    """A training step whose forward pass runs in `scope`."""
+    """Return a training step whose forward pass runs in `scope`."""
     block = th.nn.TransformerEncoderLayer(
         WIDTH, HEADS, 4 * WIDTH, 0.0, th.nn.GELU(approximate="tanh"), batch_first=True, norm_first=True
     )

@@ -6,7 +6,7 @@ from benchmarks.workloads import transformer_train
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     from nn_core.ext_utils import get_extension_context
 
@@ -22,7 +22,7 @@ def torch():
 
 
 def torch_compile():
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile)

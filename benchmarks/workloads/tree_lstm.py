@@ -22,7 +22,7 @@ def random_tree(chance, words):
 
 
 def sample(chance):
-    """The words of a random tree, the tree of their places, and its class."""
+    """Return the words of a random tree, the tree of their places, and its class."""
     places = range(chance.choice(SIZES))
     words = np.array([chance.randrange(WORDS) for _ in places])
     return words, random_tree(chance, places), chance.randrange(CLASSES)

@@ -39,40 +39,40 @@ class TracingBackend:
         self._namespace = TracedNamespace()
 
     def namespace(self) -> Namespace:
-        """The array library that the reference kernels use."""
+        """Return the array library that the reference kernels use."""
         return self._namespace
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new array on the device."""
+        """Return a new array on the device."""
         return np.empty(shape, dtype)
 
     def from_numpy(self, array: Array) -> Array:
-        """A copy on the device."""
+        """Return a copy on the device."""
         return np.array(array, order="C")
 
     def to_numpy(self, array: Array) -> Array:
-        """The values on the host."""
+        """Return the values on the host."""
         return np.asarray(array)
 
 
 def probe() -> Refusal | None:
-    """A device backend looks for its driver here and says what it misses."""
+    """Look for the driver of a device here, and say what is missing."""
     return None
 
 
 def load() -> Backend:
-    """A device backend loads its libraries here."""
+    """Load the libraries of a device here."""
     return TracingBackend()
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float") -> Context:
-    """The context that get_extension_context("tracing") gives."""
+    """Return the context that get_extension_context("tracing") gives."""
     return Context([f"tracing:{type_config}"], ARRAY_CLASS, device_id)
 
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """The contents of this plugin."""
+    """Return the contents of this plugin."""
     return [
         BackendInfo(
             name="tracing",

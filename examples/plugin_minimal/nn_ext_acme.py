@@ -28,7 +28,7 @@ SPEC = """
 
 @kernel("acme.SwishBeta")
 def swish_beta(xp: Namespace, x: Array, *, beta: float) -> Array:
-    """Reference kernel: runs on every backend."""
+    """Compute the reference, which runs on every backend."""
     return x / (1 + xp.exp(-beta * x))
 
 
@@ -41,5 +41,5 @@ def swish_beta_gradient(F: Any, g: GradientCall) -> Any:
 
 @hookimpl
 def nn_core_functions() -> Sequence[FunctionPackage]:
-    """The contents of this plugin."""
+    """Return the contents of this plugin."""
     return [FunctionPackage(spec=SPEC)]

@@ -23,7 +23,7 @@ LENGTH, WIDTH, HEADS, BLOCKS, BATCH_SIZE, EPOCHS = max(map(len, SUMS)), 64, 4, 2
 
 
 def numbers(text):
-    """The characters as numbers, filled up with the last one, the end of a line."""
+    """Return the characters as numbers, filled up with the last one, the end of a line."""
     return np.array([ALPHABET.index(character) for character in text.ljust(LENGTH, "\n")])
 
 
@@ -44,7 +44,7 @@ def network(x):
 
 
 def completed(y, x):
-    """The share of the sums that are right when the most likely character is taken again and again."""
+    """Return the share of the sums that are right when the most likely character is taken again and again."""
     right = 0
     for some in range(0, len(SUMS), BATCH_SIZE):
         lines = SUMS[some : some + BATCH_SIZE]

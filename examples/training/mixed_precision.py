@@ -67,7 +67,7 @@ def main():
 
 
 def half_of(context):
-    """The same backends in half precision."""
+    """Return the same backends in half precision."""
     return nn.Context([f"{name.split(':')[0]}:half" for name in context.backend], context.array_class, context.device_id)
 
 

@@ -44,7 +44,7 @@ def network(x, test=False):
 
 
 def shifted(rng, image, label):
-    """The image, shifted by up to one pixel."""
+    """Return the image, shifted by up to one pixel."""
     return np.roll(image, rng.integers(-1, 2, size=2), axis=(1, 2)), label
 
 

@@ -36,7 +36,7 @@ def rnn(xs, h0, hidden=32):
 
 
 def quarters(images):
-    """The four quarters (B, 1, 4, 4) of images (B, 1, 8, 8)."""
+    """Return the four quarters (B, 1, 4, 4) of images (B, 1, 8, 8)."""
     return [images[..., rows, columns] for rows in (np.s_[:4], np.s_[4:]) for columns in (np.s_[:4], np.s_[4:])]
 
 

@@ -26,7 +26,7 @@ def network(x):
 
 
 def losses(x, t, target=0.0):
-    """The cross entropy of scores and labels, and how far the norms of its gradients are from `target`."""
+    """Return the cross entropy of scores and labels, and how far the norms of its gradients are from `target`."""
     loss = F.mean(F.softmax_cross_entropy(network(x), t))
     gradients = nn.grad([loss], nn.get_parameters().values())
     # The small number keeps the derivative of the square root finite.

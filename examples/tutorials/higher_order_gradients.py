@@ -14,14 +14,14 @@ import nn_core.functions as F
 
 
 def derivative(y, x, order):
-    """The derivative of `y` with respect to `x` of the given order."""
+    """Return the derivative of `y` with respect to `x` of the given order."""
     for _ in range(order):
         (y,) = nn.grad([y], [x])
     return y
 
 
 def main():
-    """Derivatives of the sine, and of a function of two variables."""
+    """Return derivatives of the sine, and of a function of two variables."""
     start(__doc__)
     x = nn.Variable.from_numpy_array(np.random.randn(2, 2).astype(np.float32)).apply(need_grad=True)
     tenth = derivative(F.sin(x), x, 10)

@@ -10,7 +10,7 @@ GROUND = "#D9D9D9"
 
 
 def new_figure(**options):
-    """A matplotlib figure and its axes that need no screen."""
+    """Return a matplotlib figure and its axes that need no screen."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -126,7 +126,7 @@ def plot_points(points, labels, path):
 
 
 def _show(axis, values, cmap=None):
-    """An image on neutral ground, where elements that are NaN stay free."""
+    """Return an image on neutral ground, where elements that are NaN stay free."""
     axis.set_facecolor(GROUND)
     axis.grid(visible=False)
     axis.set_xticks([])

@@ -93,7 +93,7 @@ def parametric_functions():
 
 
 def imperative():
-    """A function of NdArrays computes at once and builds no graph."""
+    """Compute at once with NdArrays, without a graph."""
     x = nn.NdArray.from_numpy_array(np.arange(4).reshape(2, 2))
     y = F.relu(x - 1)
     assert np.array_equal(y.data, [[0, 0], [1, 2]])
@@ -126,7 +126,7 @@ def one_step():
 
 
 def vector2length(x):
-    """The function that the network learns: (B, 2) -> (B, 1)."""
+    """Return the function that the network learns: (B, 2) -> (B, 1)."""
     return np.sqrt(np.sum(x**2, axis=1, keepdims=True))
 
 
@@ -168,7 +168,7 @@ def train_length(n_steps=2000, batch_size=100):
 
 
 def predict(points):
-    """The learned lengths (N, 1) of `points` (N, 2), computed imperatively."""
+    """Return the learned lengths (N, 1) of `points` (N, 2), computed imperatively."""
     return length_mlp(nn.NdArray.from_numpy_array(points.astype(np.float32))).data
 
 

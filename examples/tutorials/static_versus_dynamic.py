@@ -31,7 +31,7 @@ N_STEPS = 224
 
 
 def layer(x, n_maps):
-    """A convolution with batch normalization: (B, C, 8, 8) -> (B, n_maps, 8, 8)."""
+    """Return a convolution with batch normalization: (B, C, 8, 8) -> (B, n_maps, 8, 8)."""
     return F.tanh(PF.batch_normalization(PF.convolution(x, n_maps, (3, 3), pad=(1, 1))))
 
 
@@ -52,7 +52,7 @@ def cnn(x):
 
 
 def batches(digits):
-    """The same batches in the same order, whoever asks."""
+    """Return the same batches in the same order, whoever asks."""
     return data_iterator_tiny_digits(digits, batch_size=BATCH_SIZE, shuffle=True, rng=np.random.RandomState(0))
 
 

@@ -7,12 +7,12 @@ from nn_core.utils.data_iterator import data_iterator_simple
 
 
 def load_digits(n_class=10):
-    """The images of the first `n_class` digits: ``.images`` (N, 8, 8) from 0 to 16 and ``.target`` (N,)."""
+    """Return the images of the first `n_class` digits: ``.images`` (N, 8, 8) from 0 to 16 and ``.target`` (N,)."""
     return datasets.load_digits(n_class=n_class)
 
 
 def data_iterator_tiny_digits(digits, batch_size=64, shuffle=False, rng=None):
-    """An endless supply of batches: images (B, 1, 8, 8) and labels (B, 1).
+    """Return an endless supply of batches: images (B, 1, 8, 8) and labels (B, 1).
 
     Args:
         digits: The result of `load_digits`.

@@ -11,7 +11,7 @@ from nn_core.ext_utils import get_extension_context
 
 
 def parser(description):
-    """The command line that all tutorials have."""
+    """Return the command line that all tutorials have."""
     arguments = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-c", "--context", default="cpu", help="backend: cpu, reference, cuda, cudnn, ...")
     arguments.add_argument("-p", "--pictures", type=Path, metavar="FOLDER", help="draw pictures into this folder")

@@ -48,7 +48,7 @@ class _Bucket:
             grad.zero()
 
     def gather(self) -> Array:
-        """The flat array with the present values: those that are elsewhere, on a device, say, are copied."""
+        """Return the flat array with the present values: those that are elsewhere, on a device, say, are copied."""
         for grad, part in zip(self.grads, self.parts, strict=True):
             values = grad.read(self.space, self.dtype)
             if values is not part:
@@ -187,7 +187,7 @@ class BucketSums(PassSums):
         self._written = [_next(flags, bucket) for bucket in self._buckets.buckets]
 
     def ready(self, number: int) -> Iterator[Ready]:
-        """The flat array of a bucket."""
+        """Yield the flat array of a bucket."""
         bucket = self._buckets.buckets[number]
         yield Ready(bucket.gather(), partial(bucket.spread, written=self._written[number]))
 
@@ -204,7 +204,7 @@ class DeviceBucketSums(BucketSums):
         return bool(self.groups) and self._comm.is_syncing and self._comm.circle("backward", self._group).size > 1
 
     def step(self, number: int) -> Completed:
-        """The sum of a bucket on the device; through the host where gradients are elsewhere."""
+        """Return the sum of a bucket on the device; through the host where gradients are elsewhere."""
         bucket = self._buckets.buckets[number]
         if not bucket.is_whole():
             return Completed(partial(self.send, number))
@@ -239,7 +239,7 @@ class DeviceBucketSums(BucketSums):
 
 
 def _device_of(comm: Communicator) -> Space:
-    """The memory of the device of a communicator's context.
+    """Return the memory of the device of a communicator's context.
 
     Raises:
         ArgumentError: when the engine does not add up arrays there.
@@ -265,7 +265,7 @@ def _next(flags: Iterator[bool], bucket: _Bucket) -> list[bool]:
 
 
 def _groups(variables: Sequence[Variable], itemsize: int, first_mb: float, bucket_mb: float) -> Iterator[list[Variable]]:
-    """The variables in groups of a limited size; the first one is small."""
+    """Yield the variables in groups of a limited size; the first one is small."""
     group: list[Variable] = []
     n_bytes, limit = 0, first_mb * _MB
     for variable in variables:
@@ -280,7 +280,7 @@ def _groups(variables: Sequence[Variable], itemsize: int, first_mb: float, bucke
 
 
 def in_order_of_completion(variables: Sequence[Variable], loss: Variable | None) -> list[Variable]:
-    """The variables whose gradients the backward pass finishes first come first."""
+    """Return the variables whose gradients the backward pass finishes first come first."""
     newest_first = list(variables)[::-1]
     if loss is None:
         return newest_first
@@ -295,7 +295,7 @@ def in_order_of_completion(variables: Sequence[Variable], loss: Variable | None)
 
 
 def listed_parameters(parameters: ParameterSource | Iterable[Variable]) -> list[Variable]:
-    """The variables, in order."""
+    """Return the variables, in order."""
     if isinstance(parameters, (Mapping, HasParameters, str)):
         return list(parameters_of("Buckets", parameters, argument="parameters").values())
     return list(parameters)

@@ -67,7 +67,7 @@ class PassSums(ABC):
         return self if engine.size > 1 and getattr(engine, "overlaps", False) else None
 
     def step(self, number: int) -> Completed:
-        """The step of a plan that sends a group."""
+        """Return the step of a plan that sends a group."""
         return Completed(_Send(self, number))
 
     def on_finish_function_backward(self, function: "Function") -> None:  # noqa: B027  # nothing to do, for any of them
@@ -119,7 +119,7 @@ class PassSums(ABC):
 
     @abstractmethod
     def ready(self, number: int) -> Iterator[Ready]:
-        """The numbers of a group."""
+        """Return the numbers of a group."""
 
 
 class _OnWay(NamedTuple):
@@ -144,7 +144,7 @@ class _Send:
         self._sums.send(self._number)
 
     def bind(self, *arrays: Array) -> Step:
-        """This step."""
+        """Return this step."""
         return self
 
 
@@ -184,7 +184,7 @@ class AllReduceCallback(PassSums):
         self._dtypes = {id(grad): dtype for grad, dtype in zip(*live, strict=True)}
 
     def ready(self, number: int) -> Iterator[Ready]:
-        """The gradients of a group one after the other, in memory of their own."""
+        """Yield the gradients of a group one after the other, in memory of their own."""
         grads = [grad for grad in self.groups[number] if id(grad) in self._dtypes]
         for grad in grads if self._scale != 1 else ():
             if not grad.is_unwritten:
@@ -212,5 +212,5 @@ def _packed(grads: Sequence[NdArray], pack_size: int) -> Iterator[list[NdArray]]
 
 @cache
 def idle_callback(pack_size: int) -> AllReduceCallback:
-    """The callback of a world of one process, which leaves gradients as they are."""
+    """Return the callback of a world of one process, which leaves gradients as they are."""
     return AllReduceCallback(None, (), pack_size, division=False, group="world", scale_grad=1)

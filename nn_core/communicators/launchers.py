@@ -46,13 +46,13 @@ def joined(size: int) -> None:
 
 
 def count_ranks() -> int:
-    """Number of ranks of this program, by its launcher and its communicators; 1 when it runs alone."""
+    """Return number of ranks of this program, by its launcher and its communicators; 1 when it runs alone."""
     launch = find_launch()
     return max(_LARGEST[0], 1 if launch is None else launch.size)
 
 
 def find_launch(environment: Mapping[str, str] | None = None) -> Launch | None:
-    """The launcher that the environment describes; None when the process was started alone."""
+    """Return the launcher that the environment describes; None when the process was started alone."""
     environment = os.environ if environment is None else environment
     for name, size, rank, local_rank in _LAUNCHERS:
         numbers = [environment.get(variable, "") for variable in (rank, size, local_rank)]

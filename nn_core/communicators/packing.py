@@ -33,7 +33,7 @@ NAMES: Final = {number: name for name, number in CODES.items()}
 
 
 def listed(call: str, data: Any) -> list[NdArray]:
-    """`data`, an NdArray or several, as a list.
+    """Return `data`, an NdArray or several, as a list.
 
     Raises:
         ArgumentError: when something else is among them.
@@ -47,7 +47,7 @@ def listed(call: str, data: Any) -> list[NdArray]:
 
 
 def code_of(call: str, array: NdArray) -> int:
-    """The number of an array's dtype; 0 when nothing was written to it.
+    """Return the number of an array's dtype; 0 when nothing was written to it.
 
     Raises:
         DTypeError: for a dtype that does not cross between processes.
@@ -61,7 +61,7 @@ def code_of(call: str, array: NdArray) -> int:
 
 
 def flat_of(arrays: Sequence[NdArray], dtype: str) -> Array:
-    """The values of several arrays one after the other, in memory of their own."""
+    """Return the values of several arrays one after the other, in memory of their own."""
     flat = np.empty(sum(array.size for array in arrays), dtype_of(dtype))
     for array, part in parts_of(arrays, flat):
         part[...] = array.read(HOST, dtype)
@@ -69,7 +69,7 @@ def flat_of(arrays: Sequence[NdArray], dtype: str) -> Array:
 
 
 def memory_of(arrays: Sequence[NdArray], dtype: str) -> Array | None:
-    """The memory of a single array that is added up in its own dtype, to be changed in place; else None."""
+    """Return the memory of a single array that is added up in its own dtype, to be changed in place; else None."""
     if len(arrays) != 1 or SUMS[dtype] != dtype:
         return None
     raw = arrays[0].readwrite(HOST, dtype)
@@ -93,12 +93,12 @@ def copy_array(source: NdArray, target: NdArray) -> None:
 
 @lru_cache(256)
 def subject_of(sizes: tuple[int, ...], division: bool, inplace: bool, dst: int | None) -> str:
-    """The properties of a reduction that all ranks must agree on, as a text."""
+    """Return the properties of a reduction that all ranks must agree on, as a text."""
     return f"{_text_of_sizes(sizes)} {division} {inplace} {dst}"
 
 
 def shapes_of(arrays: Sequence[NdArray]) -> str:
-    """The numbers of elements, which tell lists of arrays apart."""
+    """Return the numbers of elements, which tell lists of arrays apart."""
     return _text_of_sizes(tuple([array.size for array in arrays]))
 
 

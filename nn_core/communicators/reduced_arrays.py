@@ -36,7 +36,7 @@ def live_arrays(call: str, circle: Circle, arrays: Sequence[NdArray], subject: s
 
 
 def _exchange(circle: Circle, codes: Sequence[int]) -> tuple[Array, Array]:
-    """The highest and the lowest dtype of each array over the ranks that have written it."""
+    """Return the highest and the lowest dtype of each array over the ranks that have written it."""
     own = np.array(codes, np.int8)
     both = np.concatenate([own, np.where(own > 0, -own, -127).astype(np.int8)])
     circle.run("all_reduce", both, "max")
@@ -49,7 +49,7 @@ def _differing_dtypes(call: str, own: Sequence[int]) -> CommunicationError:
 
 
 def packs(live: Live, inplace: bool) -> Iterator[Live]:
-    """The arrays that are sent together: each by itself, or all whose sums have one dtype."""
+    """Yield the arrays that are sent together: each by itself, or all whose sums have one dtype."""
     if len(live.arrays) == 1:
         yield live
         return
@@ -63,7 +63,7 @@ def packs(live: Live, inplace: bool) -> Iterator[Live]:
 
 
 def sum_dtype(call: str, name: str, division: bool) -> str:
-    """The dtype in which arrays of dtype `name` are added up.
+    """Return the dtype in which arrays of dtype `name` are added up.
 
     Raises:
         DTypeError: for a dtype that cannot be added up, or divided.

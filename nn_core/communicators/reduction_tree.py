@@ -58,7 +58,7 @@ def part_spans(lo: int, hi: int) -> list[tuple[int, int]]:
 
 
 def finished(parts: Sequence[PartialSum], n_terms: int) -> Array:
-    """The sum of all terms; the arrays of the parts are used up."""
+    """Return the sum of all terms; the arrays of the parts are used up."""
     known = {(part.start, part.length): part.total for part in parts}
 
     def total_of(start: int, length: int) -> Array:
@@ -74,7 +74,7 @@ def finished(parts: Sequence[PartialSum], n_terms: int) -> Array:
 
 
 def terms_of_rank(rank: int, n_ranks: int, n_terms: int) -> range:
-    """The terms that a rank has, in order: as many on each, or one more on some."""
+    """Return the terms that a rank has, in order: as many on each, or one more on some."""
     return range(rank * n_terms // n_ranks, (rank + 1) * n_terms // n_ranks)
 
 
@@ -86,7 +86,7 @@ def tree_all_reduce(
     wire: str | None = None,
     scratch: dict[str, Array] | None = None,
 ) -> Array:
-    """The sum of `n_terms` terms that all ranks have together, shared as `terms_of_rank` says, at least one a rank.
+    """Return the sum of `n_terms` terms that all ranks have together, shared as `terms_of_rank` says, at least one a rank.
 
     Args:
         engine: The ranks.
@@ -158,12 +158,12 @@ def _memory(scratch: "dict[str, Array] | None", n_elements: int, dtype: "np.dtyp
 
 
 def _bytes(array: Array) -> Array:
-    """The memory of an array: engines that move numbers need not know their dtype."""
+    """Return the memory of an array: engines that move numbers need not know their dtype."""
     return np.asarray(array.reshape(-1).view(np.uint8))
 
 
 def _sliced(parts: Sequence[Array], n_parts: int, n_slices: int, length: int, dtype: "np.dtype[np.generic]") -> Array:
-    """The parts as an array (n_slices, n_parts, length), of which slice r goes to rank r."""
+    """Return the parts as an array (n_slices, n_parts, length), of which slice r goes to rank r."""
     n_elements = parts[0].size
     if n_parts == 1 and n_slices * length == n_elements and parts[0].dtype == dtype:
         return parts[0].reshape(n_slices, 1, length)

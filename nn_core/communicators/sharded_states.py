@@ -52,7 +52,7 @@ class _Piece:
         return self.span[1] - self.span[0]
 
     def part_of(self, array: NdArray) -> NdArray:
-        """The part of an array of the parameter's shape, in its memory."""
+        """Return the part of an array of the parameter's shape, in its memory."""
         return array.view((array.size,)).narrow(0, self.span[0], self.size)
 
     def take(self, n_states: int) -> None:
@@ -349,7 +349,7 @@ def shard_states(
 
 
 def _by_element(slots: list[Slot], size: int) -> _Bucket:
-    """The elements of all parameters in a row, of which each rank has as many."""
+    """Return the elements of all parameters in a row, of which each rank has as many."""
     places, end = [], 0
     for slot in slots:
         places.append(end)

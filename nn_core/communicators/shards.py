@@ -72,7 +72,7 @@ class Shards:
         self._states = [state for state in states if SUMS[state.dtype.name].startswith("float")]
 
     def step(self, number: int) -> Iterator[int]:
-        """The shards of this rank, one after the other; the gradients are complete when the loop has ended.
+        """Yield the shards of this rank, one after the other; the gradients are complete when the loop has ended.
 
         A loop that is left early leaves gradients of one shard.
 
@@ -115,7 +115,7 @@ class Shards:
 
 
 def seed_of(seed: int, step: int, shard: int) -> int:
-    """The seed of one shard in one step."""
+    """Return the seed of one shard in one step."""
     return int(np.random.SeedSequence([seed, step, shard]).generate_state(1, np.uint64)[0] >> 8)
 
 

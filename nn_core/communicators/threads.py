@@ -73,7 +73,7 @@ class ThreadWorld:
             return self._decisions.setdefault(number, all(votes.values()) and not self.lost)
 
     def rest(self) -> "tuple[list[int], ThreadWorld]":
-        """The ranks that are not lost, and their world."""
+        """Return the ranks that are not lost, and their world."""
         with self._lock:
             if self._rest is None:
                 living = sorted(set(range(self.size)) - self.lost)
@@ -208,7 +208,7 @@ class ThreadEngine:
         return self._meet(None, lambda brought: None)
 
     def split(self, ranks: Sequence[int]) -> "ThreadEngine | None":
-        """The engine of some of the threads."""
+        """Return the engine of some of the threads."""
         handle = self._meet(None, lambda brought: ThreadWorld(len(ranks), self.world))
         handle.wait(None)
         return ThreadEngine(handle.result, list(ranks).index(self.rank)) if self.rank in ranks else None
@@ -219,7 +219,7 @@ class ThreadEngine:
         return self.world.agree(self._n_votes, self.rank, flag)
 
     def shrink(self) -> "ThreadEngine":
-        """The engine of the threads that are left."""
+        """Return the engine of the threads that are left."""
         living, world = self.world.rest()
         return ThreadEngine(world, living.index(self.rank))
 
@@ -232,7 +232,7 @@ class ThreadEngine:
         self.world.board[self.rank] = text
 
     def posts(self) -> dict[int, str]:
-        """The last notice of each rank."""
+        """Return the last notice of each rank."""
         return dict(self.world.board)
 
     def abort(self, status: int = 1) -> None:

@@ -40,7 +40,7 @@ def install() -> None:
 
 
 def advice(error: BaseException) -> str | None:
-    """The line about what nn_core has instead of the name of NNabla that `error` missed; None for other errors."""
+    """Return the line about what nn_core has instead of the name of NNabla that `error` missed; None for other errors."""
     name = _missed(error)
     return None if name is None else _hint(name)
 
@@ -55,7 +55,7 @@ class _Aliases(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module that is there under another name; None for modules of other packages.
+        """Return the spec of a module that is there under another name; None for modules of other packages.
 
         Raises:
             ModuleNotFoundError: for a name of NNabla that nn_core does not have; the message says what to use instead.
@@ -79,7 +79,7 @@ class _Existing(Loader):
         self._spec = module.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module under its own name."""
+        """Return the module under its own name."""
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -124,7 +124,7 @@ def _extension_module(fullname: str) -> ModuleType:
 
 
 def _extensions() -> ModuleType:
-    """The package ``nnabla_ext``, which holds what is imported from it and has no folder of its own."""
+    """Return the package ``nnabla_ext``, which holds what is imported from it and has no folder of its own."""
     module = ModuleType(_EXTENSIONS, "The extensions of nn_core under NNabla's names.")
     module.__path__ = []
     return module
@@ -157,7 +157,7 @@ def _with_advice(
 
 
 def _missed(error: BaseException) -> str | None:
-    """The dotted name of NNabla that `error` says there is not."""
+    """Return the dotted name of NNabla that `error` says there is not."""
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         return _as_nnabla(error.obj.__name__, error.name)
     if isinstance(error, ModuleNotFoundError):

@@ -19,7 +19,7 @@ def is_command_line(program: str, is_module: bool) -> bool:
 
 
 def as_ours(arguments: Sequence[str]) -> list[str]:
-    """The arguments for ``nn-core``.
+    """Return the arguments for ``nn-core``.
 
     Raises:
         ArgumentError: for several processes, which are started by another command.

@@ -77,12 +77,12 @@ def device_synchronize(device: str | int = "0") -> None:
 
 
 def get_device_count() -> int:
-    """Number of devices: the host is one."""
+    """Return number of devices: the host is one."""
     return 1
 
 
 def get_devices() -> list[str]:
-    """The ``device_id`` of each device."""
+    """Return the ``device_id`` of each device."""
     return ["0"]
 
 

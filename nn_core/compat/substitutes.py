@@ -104,7 +104,7 @@ SUBSTITUTES = {
 
 
 def substitute(name: str) -> str | None:
-    """The substitute for `name`, a dotted name of NNabla; None when there is nothing to recommend."""
+    """Return the substitute for `name`, a dotted name of NNabla; None when there is nothing to recommend."""
     while name:
         if name in SUBSTITUTES:
             return SUBSTITUTES[name]

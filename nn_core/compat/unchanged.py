@@ -43,7 +43,7 @@ def run_unchanged() -> None:
 
 
 def report() -> list[str]:
-    """The lines of ``nn-core doctor`` about the mode: whether it is on, and what it does."""
+    """Return the lines of ``nn-core doctor`` about the mode: whether it is on, and what it does."""
     state = "on" if is_nnabla_program() else "off; `nn-core run` switches it on"
     return [f"mode for unchanged programs of NNabla: {state}", *(f"  {name}: {text}" for name, text in EFFECTS.items())]
 

@@ -49,7 +49,7 @@ class ModuleList(Module):
         self._take((str(index),), module)
 
     def _held(self) -> Iterator[tuple[Path, Any]]:
-        """The modules by position."""
+        """Yield the modules by position."""
         for position, module in enumerate(self._modules):
             yield (str(position),), module
 
@@ -115,19 +115,19 @@ class ModuleDict(Module):
         return module
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def values(self) -> Iterable[Module]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def items(self) -> Iterable[tuple[str, Module]]:
-        """The names, each with its module."""
+        """Return the names, each with its module."""
         return self._modules.items()
 
     def _held(self) -> Iterator[tuple[Path, Any]]:
-        """The modules by name."""
+        """Yield the modules by name."""
         yield from found_in(self._modules, (Module,), ())
 
     def __len__(self) -> int:

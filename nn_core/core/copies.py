@@ -12,7 +12,7 @@ _MODES: Final = ("share", "copy", "init")
 
 
 def copied(module: "Module", mode: str) -> "Module":
-    """A module like another one; see ``Module.copy``."""
+    """Return a module like another one; see ``Module.copy``."""
     if not isinstance(mode, str) or mode not in _MODES:
         raise ArgumentError(f"Module.copy: mode must be one of {', '.join(_MODES)}, got {mode!r}")
     twin = copy.deepcopy(module)

@@ -29,7 +29,7 @@ def warn_of_training(module: Any, given: Any, result: Any) -> None:
 
 
 def _functions(result: Any, given: set[Variable]) -> Iterator[str]:
-    """The names of the functions of a graph that do what training needs, down to the variables that are given."""
+    """Yield the names of the functions of a graph that do what training needs, down to the variables that are given."""
     waiting, seen = list(_variables(result)), set(given)
     while waiting:
         variable = waiting.pop()

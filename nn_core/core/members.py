@@ -19,7 +19,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 def found_in(value: Any, kinds: tuple[type, ...], path: Path, above: tuple[Any, ...] = ()) -> Iterator[tuple[Path, Any]]:
-    """The objects of `kinds` in `value`, each with its path.
+    """Yield the objects of `kinds` in `value`, each with its path.
 
     Args:
         value: An object of `kinds`, or lists, tuples and dictionaries of them, also nested; other values hold nothing.
@@ -93,7 +93,7 @@ def take_over(key: str, present: Variable, param: Variable) -> None:
 
 
 def place_of(key: str) -> tuple[str, str]:
-    """The path of the module that has the parameter `key`, with a '/' at its end, and its name there."""
+    """Return the path of the module that has the parameter `key`, with a '/' at its end, and its name there."""
     parts = key.split("/")
     n_modules = 0
     while n_modules < len(parts) and parts[n_modules].startswith(SUBMODULE_MARK):

@@ -177,7 +177,7 @@ class Module:
         return children
 
     def children(self) -> "list[Module]":
-        """The modules in the attributes of this one, in order."""
+        """Return the modules in the attributes of this one, in order."""
         return list(self.submodules.values())
 
     @property
@@ -256,7 +256,7 @@ class Module:
                 yield from module._walk(f"{path}{SUBMODULE_MARK}{name}/", (*above, self))
 
     def _held(self) -> Iterator[tuple[Path, Any]]:
-        """The modules and variables in the attributes, each with its path."""
+        """Yield the modules and variables in the attributes, each with its path."""
         for name, value in list(self.__dict__.items()):
             if name not in _OWN:
                 yield from found_in(value, (Module, Variable), (name,))
@@ -315,7 +315,7 @@ class Module:
         return found
 
     def _own_parameters(self, grad_only: bool) -> dict[str, Variable]:
-        """The parameters that methods have made, then the variables that are attributes."""
+        """Return the parameters that methods have made, then the variables that are attributes."""
         with parameter_scope("", scope=self.parameter_scope):
             own = get_parameters(grad_only=False)
         scopes = {key[:end] for key in own for end, letter in enumerate(key) if letter == "/"}
@@ -443,14 +443,14 @@ class Module:
         return load_members(source, members, self.get_parameters(), strict, raise_if_missing)
 
     def _as_member(self) -> Member:
-        """The parameters of this module alone; one whose methods have made theirs gets no others from files."""
+        """Return the parameters of this module alone; one whose methods have made theirs gets no others from files."""
         has_been_used = bool(self.parameter_scope) or "_called" in self.__dict__
         return Member(self._own_parameters(False), None if has_been_used else self.parameter_scope)
 
     # -- Python ----------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes, without the place in a parent."""
+        """Return the attributes, without the place in a parent."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_parent", "_name")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -475,7 +475,7 @@ class Module:
         return shown(self)
 
     def __str__(self) -> str:
-        """The modules inside this one as a tree, with the numbers of their parameters."""
+        """Return the modules inside this one as a tree, with the numbers of their parameters."""
         return tree(self)
 
 

@@ -14,7 +14,7 @@ def complete_dims(s: int | Sequence[int], dims: int) -> tuple[int, ...]:
 
 
 def get_conv_same_pad(k: Sequence[int]) -> tuple[int, ...]:
-    """The padding with which a convolution by a kernel of odd lengths `k` keeps the size."""
+    """Return the padding with which a convolution by a kernel of odd lengths `k` keeps the size."""
     return tuple(length // 2 for length in k)
 
 

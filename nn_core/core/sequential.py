@@ -68,7 +68,7 @@ class Sequential(Module):
 
     @door
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The output of the last module."""
+        """Return the output of the last module."""
         modules = list(self.submodules.values())
         if not modules:
             return args[0]
@@ -84,7 +84,7 @@ class Sequential(Module):
         return list(self.submodules.values())[position]
 
     def flatten(self) -> list[Module]:
-        """The modules in order, those of chains within in the place of the chain.
+        """Return the modules in order, those of chains within in the place of the chain.
 
         Example:
             >>> class Same(nn.Module):
@@ -114,6 +114,6 @@ def _require_function(rule: str, given: Any) -> None:
 
 
 def _kind_of(layer: Any) -> str:
-    """The class of a module, or the name of a function, in lower case."""
+    """Return the class of a module, or the name of a function, in lower case."""
     name = type(layer).__name__ if isinstance(layer, Module) else name_of(layer)
     return name.lower() if name.isidentifier() else "function"

@@ -25,7 +25,7 @@ def name_of(function: Any) -> str:
 
 
 def _fields(module: Any) -> Iterator[str]:
-    """The fields of a dataclass that have no default, then those that differ from it, with their names."""
+    """Yield the fields of a dataclass that have no default, then those that differ from it, with their names."""
     for field in fields(module):
         value = getattr(module, field.name, None)
         if field.default is MISSING and field.default_factory is MISSING:
@@ -49,7 +49,7 @@ def tree(module: "Module") -> str:
 
 
 def _lines(module: "Module", name: str, path: str, first: dict[int, str]) -> Iterator[str]:
-    """The lines of a module; `first` has the path under which each module was met."""
+    """Yield the lines of a module; `first` has the path under which each module was met."""
     label = f"{name}: {shown(module)}" if name else shown(module)
     if id(module) in first:
         yield f"{label}, the same as {first[id(module)]}"

@@ -29,7 +29,7 @@ class Blocks(NamedTuple):
     in_order: bool = False
 
     def at(self, positions: Array | list[int] | slice) -> "Blocks":
-        """The blocks of some samples."""
+        """Return the blocks of some samples."""
         return self._replace(numbers=self.numbers[positions])
 
 

@@ -71,7 +71,7 @@ class CsvRows:
         return self._length
 
     def _parsed(self) -> Any:
-        """The cells as numbers, which takes a tenth of the time of taking them one by one; None where some are none."""
+        """Return the cells as numbers, which takes a tenth of the time of taking them one by one; None where some are none."""
         if not isinstance(self._numbers, range) or not self._length:  # there are empty lines between the rows
             return None
         values = np.empty((self._length, len(self.titles)), np.float32)
@@ -88,7 +88,7 @@ class CsvRows:
         return values
 
     def row(self, index: int) -> tuple[int, list[str]]:
-        """Number of the line and cells of row `index`, from 0 after the titles."""
+        """Return number of the line and cells of row `index`, from 0 after the titles."""
         return int(self._numbers[index + 1]), self._cells(index + 1)
 
     def _cells(self, number: int) -> list[str]:
@@ -104,7 +104,7 @@ class CsvRows:
                 raise FileFormatError(f"{self._path}: line {line} must have {n_cells} cells, got {found}")
 
     def _counts(self) -> Iterator[tuple[int, Any]]:
-        """The numbers of cells of the rows, from row `first` on."""
+        """Yield the numbers of cells of the rows, from row `first` on."""
         if self._reads_quotes:
             for number in range(len(self._numbers)):
                 yield number, np.array([len(self._cells(number))])
@@ -120,7 +120,7 @@ class CsvRows:
             first = last
 
     def __getstate__(self) -> dict[str, Any]:
-        """The file alone, which another process reads again."""
+        """Return the file alone, which another process reads again."""
         return {"path": self._path, "identity": self._identity}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

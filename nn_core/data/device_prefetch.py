@@ -54,7 +54,7 @@ class DevicePrefetcher:
         self._state: Any = self._position()
 
     def next(self) -> Sequence[Any]:
-        """The next batch.
+        """Return the next batch.
 
         Raises:
             StopIteration: when the iterator has ended.
@@ -69,7 +69,7 @@ class DevicePrefetcher:
         return batch
 
     def get_state(self) -> Any:
-        """The position after the last batch that was given; what is ahead of it does not count."""
+        """Return the position after the last batch that was given; what is ahead of it does not count."""
         return self._state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -91,7 +91,7 @@ class DevicePrefetcher:
         return getattr(self._data, name)
 
     def _taken(self) -> tuple[Sequence[Any] | Exception, Any]:
-        """The next batch of the iterator on its way to the device, or why there is none; and the position after it."""
+        """Return the next batch of the iterator on its way to the device, or why there is none; and the position after it."""
         try:
             batch: Sequence[Any] | Exception = self._sent(self._data.next())
         except Exception as error:  # it belongs to the batch, and is raised when that is asked for
@@ -126,7 +126,7 @@ def _on_device(values: Any, space: Space, dtype: str) -> NdArray:
 
 
 def _space(context: Context) -> Space:
-    """The memory of the first backend of a context that can be used."""
+    """Return the memory of the first backend of a context that can be used."""
     for name, _ in context.entries:
         try:
             return space_of(get_backend(name), context.device_id)

@@ -33,7 +33,7 @@ class ImageBackend(Protocol):
         """Write; the extension of a path names the format."""
 
     def resize(self, image: Image, size: tuple[int, int], interpolate: str) -> Image:
-        """The image in another size, in its dtype: 8 or 16 bits, or float32."""
+        """Return the image in another size, in its dtype: 8 or 16 bits, or float32."""
 
 
 class PilBackend:
@@ -231,7 +231,7 @@ def write_image(
 
 
 def resize_image(img: Image, size: tuple[int, int], interpolate: str = "bilinear", channel_first: bool = False) -> Image:
-    """An image in another size.
+    """Return an image in another size.
 
     Args:
         img: Shape (H, W), (H, W, C) or (C, H, W); 8 or 16 bits, or floating point.
@@ -277,7 +277,7 @@ def _channels_first(image: Image) -> Image:
 
 
 def library(module: str, package: str) -> Any:
-    """A module of `package`, or an ImportError with the line that installs it."""
+    """Return a module of `package`, or an ImportError with the line that installs it."""
     try:
         return import_module(module)
     except ImportError as error:

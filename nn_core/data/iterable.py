@@ -76,7 +76,7 @@ class IterableDataSource(OrderedDataSource):
         return Blocks(np.arange(self._size) // self._window, 1, in_order=True)
 
     def _begin(self, position: int) -> Iterator[Any]:
-        """The samples from a position on."""
+        """Return the samples from a position on."""
         make = self._make
         if not callable(make):
             samples = iter(make)

@@ -162,7 +162,7 @@ class DataIterator:
         return self._mark.position
 
     def next(self) -> Batch:
-        """The next batch.
+        """Return the next batch.
 
         Raises:
             StopIteration: at the end of an epoch, with `stop_exhausted`.
@@ -236,7 +236,7 @@ class DataIterator:
         use_cache: bool = False,
         drop_last: bool = False,
     ) -> "DataIterator":
-        """An iterator over a part of the samples: one of several processes takes each part.
+        """Return an iterator over a part of the samples: one of several processes takes each part.
 
         Args:
             rng: Generator of the orders within the part; None: that of this iterator.
@@ -303,7 +303,7 @@ class DataIterator:
         logger.warning("DataIterator: a sample was skipped: %s (%s)", produced.error, notes)
 
     def _read_ahead(self) -> Produced:
-        """The batch after the mark, which the thread has read or is reading."""
+        """Return the batch after the mark, which the thread has read or is reading."""
         if self._prefetcher is None or self._prefetcher.pid != os.getpid():
             # A forked child has no such thread; a new one returns to the mark, whatever the parent's was doing.
             assert isinstance(self._reader, Reader)

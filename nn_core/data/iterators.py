@@ -28,7 +28,7 @@ def data_iterator(
     stop_exhausted: bool = False,
     cache: str | None = None,
 ) -> DataIterator:
-    """An iterator over the batches of a source.
+    """Return an iterator over the batches of a source.
 
     Args:
         data_source: The source.
@@ -79,7 +79,7 @@ def data_iterator_simple(
     epoch_end_callbacks: Sequence[Callback] = (),
     stop_exhausted: bool = False,
 ) -> DataIterator:
-    """An iterator over samples from a function: ``load_func(index)`` gives a tuple of values.
+    """Return an iterator over samples from a function: ``load_func(index)`` gives a tuple of values.
 
     The other arguments are those of `data_iterator`.
 
@@ -127,7 +127,7 @@ def data_iterator_csv_dataset(
     epoch_end_callbacks: Sequence[Callback] = (),
     stop_exhausted: bool = False,
 ) -> DataIterator:
-    """An iterator over the samples of a CSV file; see `CsvDataSource` for its format.
+    """Return an iterator over the samples of a CSV file; see `CsvDataSource` for its format.
 
     The other arguments are those of `data_iterator`.
 
@@ -169,7 +169,7 @@ def data_iterator_cache(
     epoch_end_callbacks: Sequence[Callback] = (),
     stop_exhausted: bool = False,
 ) -> DataIterator:
-    """An iterator over the samples of a cache, a folder that a file cache left.
+    """Return an iterator over the samples of a cache, a folder that a file cache left.
 
     The other arguments are those of `data_iterator`.
 
@@ -211,7 +211,7 @@ def data_iterator_concat_datasets(
     epoch_end_callbacks: Sequence[Callback] = (),
     stop_exhausted: bool = False,
 ) -> DataIterator:
-    """An iterator over the samples of several sources, one after another.
+    """Return an iterator over the samples of several sources, one after another.
 
     The other arguments are those of `data_iterator`.
 

@@ -46,7 +46,7 @@ class MappedArray(NamedTuple):
     strides: tuple[int, ...]
 
     def opened(self) -> Array:
-        """The array, of a new map that cannot be written.
+        """Return the array, of a new map that cannot be written.
 
         Raises:
             FileFormatError: when the file is gone, was replaced, or was changed.
@@ -116,7 +116,7 @@ def _place_of(array: Any, identity: Identity | None) -> Any:
 
 
 def _root_of(array: Any) -> "np.memmap[Any, Any] | None":
-    """The map of a file that an array is part of; None where there is none, or its changes are not in the file."""
+    """Return the map of a file that an array is part of; None where there is none, or its changes are not in the file."""
     while isinstance(array, np.ndarray):
         base = array.base
         if isinstance(array, np.memmap) and isinstance(base, mmap.mmap):

@@ -93,7 +93,7 @@ class ParquetDataSource(OrderedDataSource):
         super().__init__(self._ends[-1] if sizes else 0, names, shuffle, rng)
 
     def _described(self, number: int, names: tuple[str, ...] | None) -> tuple[tuple[str, ...], list[int]]:
-        """The wanted columns, and the rows of each group of a file."""
+        """Return the wanted columns, and the rows of each group of a file."""
         path = self._paths[number]
         try:
             file = self._file(number)
@@ -107,7 +107,7 @@ class ParquetDataSource(OrderedDataSource):
         return wanted, rows
 
     def blocks(self) -> Blocks:
-        """The groups of rows."""
+        """Return the groups of rows."""
         return Blocks(np.repeat(np.arange(len(self._ends)), np.diff(self._ends, prepend=0)), self._window)
 
     def _file(self, number: int) -> Any:
@@ -187,12 +187,12 @@ def _decoders(decode: Mapping[str, str | Decoder], names: Sequence[str]) -> dict
 
 
 def _decoded_by_name(name: str, content: bytes) -> Any:
-    """A function that pickles, which those of the table do not."""
+    """Return a function that pickles, which those of the table do not."""
     return DECODERS[name](content)
 
 
 def _as_array(name: str, column: Any) -> Any:
-    """A column of numbers, or of lists of numbers: an array, or a list of arrays where they differ in length."""
+    """Return a column of numbers, or of lists of numbers: an array, or a list of arrays where they differ in length."""
     _require_values(name, column)
     if not hasattr(column.type, "value_type"):
         return np.asarray(column.to_numpy())

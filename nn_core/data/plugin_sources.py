@@ -15,7 +15,7 @@ _CELL = "cell"
 
 
 def with_offered_cache(source: DataSource, cache: str, rng: Rng | None) -> DataSource:
-    """The source that the cache called `cache` of a plugin makes of another.
+    """Return the source that the cache called `cache` of a plugin makes of another.
 
     Raises:
         ArgumentError: when no plugin offers a cache of that name.
@@ -44,5 +44,5 @@ def offered_cell(extension: str) -> "Callable[[Path], np.ndarray[Any, Any]] | No
 
 
 def offered_cells() -> list[str]:
-    """The extensions for which plugins offer readers, as far as they are known without importing any."""
+    """Return the extensions for which plugins offer readers, as far as they are known without importing any."""
     return [name for name in PLUGINS.names_of("data") if name.startswith(".")]

@@ -110,7 +110,7 @@ def write_sound(path: PathOrFile, audio_arr: Sound, channel_first: bool = False,
 
 
 def resize_sound(audio_arr: Sound, size: tuple[int, int], channel_first: bool = False) -> Sound:
-    """A sound with other numbers of samples, by linear interpolation, and of channels.
+    """Return a sound with other numbers of samples, by linear interpolation, and of channels.
 
     Args:
         audio_arr: Shape (samples, channels), or (channels, samples).

@@ -75,7 +75,7 @@ class DataSource:
         self._original_order: Sequence[int] | None = None
 
     def _get_data(self, position: int) -> Sample:
-        """The sample at `position` of the present order."""
+        """Return the sample at `position` of the present order."""
         raise NotImplementedError(f"{type(self).__name__}: a data source must define _get_data(position)")
 
     @property
@@ -126,7 +126,7 @@ class DataSource:
         self._position = position
 
     def next(self) -> Sample:
-        """The next sample of this epoch."""
+        """Return the next sample of this epoch."""
         sample = self._get_data(self._position)
         self._position += 1
         return sample
@@ -167,7 +167,7 @@ class OrderedDataSource(DataSource):
         raise NotImplementedError(f"{type(self).__name__}: a data source must define _sample(index)")
 
     def blocks(self) -> Blocks | None:
-        """Samples by index that are read together; None: each is read by itself.
+        """Return samples by index that are read together; None: each is read by itself.
 
         A source around another one, which it reads by its own indices, has those of the other, if that one keeps its order.
         """
@@ -209,7 +209,7 @@ class OrderedDataSource(DataSource):
 
 
 def _compact(order: "np.ndarray[Any, Any]") -> Sequence[int]:
-    """An order whose elements are plain numbers, in a quarter of the memory of a list of them."""
+    """Return an order whose elements are plain numbers, in a quarter of the memory of a list of them."""
     return array("q", np.ascontiguousarray(order, np.int64).tobytes())
 
 
@@ -409,7 +409,7 @@ class TransformedDataSource(OrderedDataSource):
         return sample if isinstance(sample, tuple) else (sample,)
 
     def _generator_of(self, index: int) -> np.random.Generator:
-        """The generator of a sample: always the same object, whose state takes a seventh of the time of a new one."""
+        """Return the generator of a sample: always the same object, whose state takes a seventh of the time of a new one."""
         generator = self._generator
         if generator is None:
             generator = self._generator = np.random.Generator(np.random.Philox(0))

@@ -41,7 +41,7 @@ class Mark:
     skipped: frozenset[tuple[int, int]] = field(default_factory=frozenset)
 
     def without(self, epoch: int, position: int) -> "Mark":
-        """This place, after which one more sample is passed over."""
+        """Return this place, after which one more sample is passed over."""
         return replace(self, skipped=self.skipped | {(epoch, position)})
 
     def as_state(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Course:
         source.reset()
 
     def mark(self) -> Mark:
-        """The present place."""
+        """Return the present place."""
         drawn = tuple([inner.before_draw for inner in self._inner])
         return Mark(self.epoch, self.source.position, self._start, self._now(), drawn, self._skipped)
 
@@ -110,7 +110,7 @@ class Course:
         self._start = ()
 
     def mark_of(self, state: Mapping[str, Any]) -> Mark:
-        """The place that `Mark.as_state` described.
+        """Return the place that `Mark.as_state` described.
 
         Raises:
             ArgumentError: when it is one of another source.

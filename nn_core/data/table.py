@@ -64,7 +64,7 @@ class CsvDataSource(OrderedDataSource):
         super().__init__(len(self._rows), tuple(self._columns), shuffle, rng)
 
     def _parse(self, header: list[str]) -> Mapping[str, list[tuple[int, bool]]]:
-        """The columns of each variable, and whether each is an element of it."""
+        """Return the columns of each variable, and whether each is an element of it."""
         columns: dict[str, list[tuple[int, bool]]] = {}
         for position, title in enumerate(header):
             match = _COLUMN.match(title.strip().lstrip("# "))
@@ -122,6 +122,6 @@ class CsvDataSource(OrderedDataSource):
 
 
 def _part(positions: list[int]) -> slice | list[int]:
-    """The cells of a variable, as an index of a row."""
+    """Return the cells of a variable, as an index of a row."""
     first, stop = positions[0], positions[-1] + 1
     return slice(first, stop) if positions == list(range(first, stop)) else positions

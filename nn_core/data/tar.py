@@ -85,7 +85,7 @@ class TarDataSource(OrderedDataSource):
         super().__init__(len(index.rows), tuple(names), shuffle, rng)
 
     def blocks(self) -> Blocks | None:
-        """The tar files, where some are read after others."""
+        """Return the tar files, where some are read after others."""
         return None if self._window is None else Blocks(self._places[:, 0], self._window)
 
     def _sample(self, index: int) -> Sample:

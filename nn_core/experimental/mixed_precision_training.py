@@ -88,7 +88,7 @@ class DynamicLossScalingUpdater:
         self.solver.update()
 
     def get_state(self) -> dict[str, Any]:
-        """The present scale and its counters."""
+        """Return the present scale and its counters."""
         return self._loss_scale.get_state()
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def extension_of(function: str, target: PathOrFile, extension: str | None) -> str:
-    """The extension that says the format: that of a path; `extension` for an open file, or a path that has none.
+    """Return the extension that says the format: that of a path; `extension` for an open file, or a path that has none.
 
     Raises:
         ArgumentError: when it is that of no format, is missing, or `extension` contradicts the path.
@@ -179,7 +179,7 @@ _PACKAGES: Final = {
 
 
 def _format(extension: str) -> Format | None:
-    """The format of an extension, of the core or of a plugin."""
+    """Return the format of an extension, of the core or of a plugin."""
     if extension in FORMATS:
         return FORMATS[extension]
     offer = PLUGINS.offer("file_formats", extension)

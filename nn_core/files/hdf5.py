@@ -103,7 +103,7 @@ def read_hdf5(file: IO[bytes]) -> Entries:
 
 
 def _read_plain(contents: memoryview, is_mapped: bool) -> tuple[Mapping[str, Found], Mapping[str, Any]] | None:
-    """The datasets of a plain file and the attributes of its root group; None when it takes the library to read it."""
+    """Return the datasets of a plain file and the attributes of its root group; None when it takes the library to read it."""
     try:
         plain = PlainFile(contents)
         items = list(plain.datasets())
@@ -121,7 +121,9 @@ def _read_plain(contents: memoryview, is_mapped: bool) -> tuple[Mapping[str, Fou
 
 
 def _copies(views: Sequence[Array]) -> list[Array]:
-    """Copies of arrays, in one block of memory: new memory takes most of the time, less in large pages and several threads."""
+    """Return copies of arrays, in one block of memory: new memory takes most of the time, less in large pages and several
+    threads.
+    """
     *starts, size = accumulate((-(-view.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for view in views), initial=0)
     block = host_empty((size,), "uint8")
     made = []
@@ -152,7 +154,7 @@ def read_plainly(source: str | bytes, is_verified: bool = False) -> Entries:
 
 
 def _trailer(image: memoryview, places: Extents) -> bytes:
-    """The trailer of a file: a table in JSON, its length, its checksum, and a mark."""
+    """Return the trailer of a file: a table in JSON, its length, its checksum, and a mark."""
     arrays = [[name, offset, n_bytes, crc32(image[offset : offset + n_bytes])] for name, offset, n_bytes in places]
     table = json.dumps({"size": len(image), "checksum": crc32(image), "arrays": arrays}).encode()
     return table + len(table).to_bytes(8, "little") + crc32(table).to_bytes(4, "little") + _MARK
@@ -210,7 +212,9 @@ def _read(store: Any, file_bytes: int, contents: bytes | None, is_verified: bool
 
 
 def _checked(found: Mapping[str, Found], root: Mapping[str, Any], is_verified: bool, *, is_own: bool = False) -> Entries:
-    """The entries of a file, compared with the checksums that ours have; `root` has the attributes of the root group."""
+    """Return the entries of a file, compared with the checksums that ours have; `root` has the attributes of the root
+    group.
+    """
     entries = {name: _entry(name, *parts, is_own=is_own) for name, parts in found.items()}
     checksums = {name: str(own[_CHECKSUM]) for name, (_, own, _) in found.items() if _CHECKSUM in own}
     pieces = {key: value for key, value in root.items() if key.startswith(_NAMES)}
@@ -225,7 +229,7 @@ def _checked(found: Mapping[str, Found], root: Mapping[str, Any], is_verified: b
 
 
 def _datasets(store: Any) -> Iterator[tuple[str, Any]]:
-    """The datasets by name, in the order of names; refuses links, circles and groups of enormous depth."""
+    """Yield the datasets by name, in the order of names; refuses links, circles and groups of enormous depth."""
     import h5py  # opened only by programs that save or load
 
     seen = set()
@@ -297,7 +301,7 @@ def _scalar(name: str, key: str, value: Any) -> Any:
 
 
 def _path_of(file: IO[bytes]) -> str | None:
-    """The path of a file that is at its start, where the system knows it under that path."""
+    """Return the path of a file that is at its start, where the system knows it under that path."""
     name = getattr(file, "name", None)
     try:
         if not isinstance(name, str) or file.tell() or not os.path.samestat(os.fstat(file.fileno()), Path(name).stat()):

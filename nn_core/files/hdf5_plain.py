@@ -119,7 +119,7 @@ class PlainFile:
             waiting += [(f"{name}/{key}" if name else key, member, item) for key, member in inside]
 
     def _item(self, address: int) -> Group | Dataset:
-        """The group or dataset whose object header is at an address."""
+        """Return the group or dataset whose object header is at an address."""
         messages = list(self._messages(address))
         kinds = {kind: body for kind, body in messages if kind != _ATTRIBUTE}
         attributes = dict(self._attribute(body) for kind, body in messages if kind == _ATTRIBUTE)
@@ -133,7 +133,7 @@ class PlainFile:
         return Dataset(attributes, self._stored(kinds[_LAYOUT], dtype, shape))
 
     def _messages(self, address: int) -> Iterator[tuple[int, memoryview]]:
-        """The messages of an object header of version 1 (IV.A.1.a), but for those that say nothing."""
+        """Yield the messages of an object header of version 1 (IV.A.1.a), but for those that say nothing."""
         self._visit(address)
         version, _, n_messages, n_references, size = struct.unpack_from("<2BHII", self._bytes(address, 16))
         if version != 1 or n_references != 1:
@@ -159,7 +159,7 @@ class PlainFile:
             raise UnfamiliarError("messages are missing")
 
     def _members(self, tree: int, heap: int) -> dict[str, int]:
-        """The members of a group by name: a B-tree (III.A.1) of symbol nodes (III.B), with names in a heap (III.D)."""
+        """Return the members of a group by name: a B-tree (III.A.1) of symbol nodes (III.B), with names in a heap (III.D)."""
         signature, version, size, _, start = struct.unpack_from("<4sB3x3Q", self._bytes(heap, 32))
         if signature != b"HEAP" or version:
             raise UnfamiliarError("another heap")
@@ -192,7 +192,7 @@ class PlainFile:
                 yield child
 
     def _attribute(self, body: memoryview) -> tuple[str, Any]:
-        """The name and the value of an attribute (IV.A.2.m)."""
+        """Return the name and the value of an attribute (IV.A.2.m)."""
         version, flags, *sizes = struct.unpack_from("<2B3H", body)
         if version not in (1, 3) or flags:
             raise UnfamiliarError("another attribute")
@@ -211,7 +211,7 @@ class PlainFile:
         return name, np.frombuffer(data, dtype, _count(shape)).reshape(shape)
 
     def _string(self, length: int, collection: int, index: int) -> str:
-        """A string in a global heap (III.E)."""
+        """Return a string in a global heap (III.E)."""
         signature, version, size = struct.unpack_from("<4sB3xQ", self._bytes(collection, 16))
         if signature != b"GCOL" or version != 1:
             raise UnfamiliarError("another heap")
@@ -233,14 +233,14 @@ class PlainFile:
         raise UnfamiliarError("another datatype")
 
     def _shape(self, message: memoryview) -> tuple[int, ...]:
-        """The lengths in a dataspace message (IV.A.2.b)."""
+        """Return the lengths in a dataspace message (IV.A.2.b)."""
         version, rank, flags, kind = struct.unpack_from("<4B", message)
         if (version, kind) not in ((1, 0), (2, 0), (2, 1)) or flags > 1 or rank > 32 or (version == 2 and kind != (rank > 0)):
             raise UnfamiliarError("another dataspace")
         return struct.unpack_from(f"<{rank}Q", message, 8 if version == 1 else 4)
 
     def _stored(self, message: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """The values at a place that a layout message (IV.A.2.i) states."""
+        """Return the values at a place that a layout message (IV.A.2.i) states."""
         version, kind, address, size = struct.unpack_from("<2B2Q", message)
         count = _count(shape)
         if (version, kind) != (3, 1) or size != count * dtype.itemsize or (size and address == _UNDEFINED):

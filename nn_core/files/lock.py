@@ -114,7 +114,7 @@ def take_lock(path: Path) -> FileLock | Owner | None:
 
 
 def this_process() -> Owner:
-    """This process as the owner of a lock."""
+    """Return this process as the owner of a lock."""
     return Owner(socket.gethostname(), os.getpid(), _boot(), _start_of(os.getpid()))
 
 

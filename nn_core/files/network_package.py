@@ -11,7 +11,7 @@ HINT: Final = "hint: pip install nn-ext-nnp"
 
 
 def network_part(module: str, name: str) -> Any:
-    """The object `name` of a module of the package that reads networks.
+    """Return the object `name` of a module of the package that reads networks.
 
     Raises:
         BackendNotFoundError: when it is not installed.

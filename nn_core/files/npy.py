@@ -10,7 +10,7 @@ from nn_core.files.entries import Array, require_numbers
 
 
 def read_npy(file: IO[bytes], name: str, max_bytes: int) -> Array:
-    """The array that starts at the present position of `file`.
+    """Return the array that starts at the present position of `file`.
 
     Args:
         file: Open for reading.

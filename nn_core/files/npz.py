@@ -56,7 +56,7 @@ def read_npz(file: IO[bytes]) -> Entries:
 
 
 def _with_table(arrays: Mapping[str, Array], table: Any) -> Entries:
-    """The arrays in the order of the table, verified; rows of early versions have no checksum."""
+    """Return the arrays in the order of the table, verified; rows of early versions have no checksum."""
     require_names(arrays, [row[0] for row in table])
     entries = {row[0]: Entry(arrays[row[0]], dict(row[1])) for row in table}
     if any(len(row) > 2 for row in table):

@@ -22,7 +22,7 @@ __all__ = ["__dir__", "__getattr__"]
 
 @cache
 def build_function(spec: FunctionSpec) -> Callable[..., Any]:
-    """The function of `spec`, with the signature and docstring that a generated one would have."""
+    """Return the function of `spec`, with the signature and docstring that a generated one would have."""
     public = signature(spec)
     fixed = [entry.name for entry in spec.inputs if not entry.variadic]
     rest = [entry.name for entry in spec.inputs if entry.variadic]
@@ -51,7 +51,7 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
 
 
 def composite(offer: Offer) -> Callable[..., Any]:
-    """The function that `offer` names: imperative beside an NdArray, and built again where shapes change."""
+    """Return the function that `offer` names: imperative beside an NdArray, and built again where shapes change."""
     return _composite(PLUGINS.offers.load(offer))
 
 
@@ -92,7 +92,7 @@ class PluginNamespace:
 
 
 def __getattr__(name: str) -> Any:
-    """The function of a plugin, or the namespace of one (PEP 562); installed plugins are imported to find it."""
+    """Return the function of a plugin, or the namespace of one (PEP 562); installed plugins are imported to find it."""
     if name.startswith("_"):
         raise AttributeError(f"module 'nn_core.functions' has no attribute {name!r}")
     if name in PLUGINS.names():

@@ -16,7 +16,7 @@ _ARRAY: Final = "__array__"
 
 
 def parameters_among(file: str, entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
-    """The parameters in a file, under their own names: all entries, or those of the model that a checkpoint holds.
+    """Return the parameters in a file, under their own names: all entries, or those of the model that a checkpoint holds.
 
     Raises:
         ArgumentError: when a checkpoint holds several models, or the file holds the states of a solver.
@@ -59,7 +59,7 @@ def _of_checkpoint(file: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 
 def _trained(states: Mapping[str, Any]) -> Iterator[str]:
-    """The names of the parameters of the solvers."""
+    """Yield the names of the parameters of the solvers."""
     updater = states["trainer"]["updater"] if isinstance(states.get("trainer"), dict) else {}
     for part in (*states.values(), *updater.values()):
         if isinstance(part, dict) and isinstance(part.get("states"), dict) and "numbers" in part:
@@ -67,7 +67,9 @@ def _trained(states: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _models(states: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The names of the arrays of each model, by name of the parameter; that of a trainer, or what was saved as parameters."""
+    """Yield the names of the arrays of each model, by name of the parameter; that of a trainer, or what was saved as
+    parameters.
+    """
     updater = states["trainer"]["updater"] if isinstance(states.get("trainer"), dict) else {}
     parts = {key.removeprefix("model/"): part for key, part in updater.items() if key.startswith("model/")} or states
     for name, part in parts.items():

@@ -28,7 +28,7 @@ class Gate:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """A block that others may be in as well."""
+        """Yield a block that others may be in as well."""
         me = threading.get_ident()
         with self._changed:
             # who is inside already does not wait for a thread that waits for it
@@ -46,7 +46,7 @@ class Gate:
 
     @contextmanager
     def alone(self, function: str) -> Iterator[None]:
-        """A block that no other thread is in; waits until those that are have left."""
+        """Yield a block that no other thread is in; waits until those that are have left."""
         me = threading.get_ident()
         with self._changed:
             if me in self._inside:

@@ -112,7 +112,7 @@ class Conversion:
 def converted(
     function: str, tensors: Mapping[str, Entry], layers: Mapping[str, str] | None, own: Mapping[str, Variable], layout: Layout
 ) -> Conversion:
-    """The values that `own` parameters get from the tensors of a file; nothing is changed.
+    """Return the values that `own` parameters get from the tensors of a file; nothing is changed.
 
     Args:
         function: For messages.
@@ -135,7 +135,9 @@ def converted(
 
 
 def foreign_name(name: str, separator: str) -> str:
-    """The name of the layer of a parameter where the same names are used: without marks of modules and kinds of layers."""
+    """Return the name of the layer of a parameter where the same names are used: without marks of modules and kinds of
+    layers.
+    """
     scopes = name.split("/")[: -3 if _kind_and_key(name)[0] == "lstm_cell" else -2]
     return separator.join(scope.removeprefix("@") for scope in scopes)
 
@@ -160,7 +162,7 @@ def load_foreign(
 
 
 def _kind_and_key(name: str) -> tuple[str, str]:
-    """The kind of a layer and the name of the parameter in it; an LSTM cell is an affine layer inside ``lstm``."""
+    """Return the kind of a layer and the name of the parameter in it; an LSTM cell is an affine layer inside ``lstm``."""
     *_, outer, kind, key = ["", "", *name.split("/")]
     return ("lstm_cell" if (outer, kind) == ("lstm", "affine") else kind), key
 

@@ -33,7 +33,7 @@ def _require_known(plugin: str, contents: Any) -> None:
 
 
 def _variables(contents: Any) -> Iterator[Variable]:
-    """The variables in nested mappings and sequences."""
+    """Yield the variables in nested mappings and sequences."""
     if isinstance(contents, Variable):
         yield contents
     elif isinstance(contents, Mapping):

@@ -270,7 +270,7 @@ def load_into(
 
 
 def parameter_of(entry: Entry) -> Variable:
-    """A new parameter with the values of an array of a file; it is to be trained unless the file says otherwise.
+    """Return a new parameter with the values of an array of a file; it is to be trained unless the file says otherwise.
 
     It has a copy of the values, or the entry's own.
 
@@ -380,7 +380,7 @@ def _require_own_place(key: str, entries: Mapping[str, Entry], file_name: str) -
 
 
 def _present(key: str, file: str) -> Variable | None:
-    """The parameter called `key` in the current scope, None if there is none; refuses a name that cannot be one."""
+    """Return the parameter called `key` in the current scope, None if there is none; refuses a name that cannot be one."""
     found: Any = get_current_parameter_scope()
     for part in key.split("/"):
         if isinstance(found, Variable):

@@ -37,7 +37,7 @@ def renamed(function: str, file: str, entries: Mapping[str, Entry], rename: Rena
 
 
 def _mapped(name: str, rename: Mapping[str, str]) -> str:
-    """The new name by the longest scope, or the whole name, that has one; "" is the scope of all names."""
+    """Return the new name by the longest scope, or the whole name, that has one; "" is the scope of all names."""
     parts = name.split("/")
     for end in range(len(parts), -1, -1):
         scope = "/".join(parts[:end])

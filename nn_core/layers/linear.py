@@ -95,5 +95,5 @@ class Embed(Layer):
         counted("n_features", self.n_features, "Embed")
 
     def call(self, x: Operand) -> Operand:
-        """Indices of shape (N_1, ..., N_k) to (N_1, ..., N_k, n_features)."""
+        """Return indices of shape (N_1, ..., N_k) to (N_1, ..., N_k, n_features)."""
         return PF.embed(x, **self.settings())

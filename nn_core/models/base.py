@@ -105,7 +105,7 @@ class PretrainedModel(ABC):
         """Build the network, and yield the variable of each key, in order."""
 
     def get_parameters(self, grad_only: bool = False) -> dict[str, Variable]:
-        """The parameters by name that calls have made so far.
+        """Return the parameters by name that calls have made so far.
 
         Example:
             >>> from nn_core.models.imagenet import SqueezeNetV11
@@ -146,7 +146,7 @@ class PretrainedModel(ABC):
         callback.use_up_to(name.format(**variable_format_dict))
 
     def _names_in(self, function: str, file: str, n_names: int) -> list[str]:
-        """The names in a file of this task in `get_model_home()`, one in each line."""
+        """Return the names in a file of this task in `get_model_home()`, one in each line."""
         path = Path(get_model_home()) / self.task / file
         if not path.is_file():
             raise MissingFileError(f"{function}: {path} must have a name in each line, got no file", str(path))

@@ -36,7 +36,7 @@ class Layers:
         dilation: int = 1,
         bias: bool = True,
     ) -> Variable:
-        """A convolution; without `pad` kernels of odd lengths keep the size, up to the stride."""
+        """Return a convolution; without `pad` kernels of odd lengths keep the size, up to the stride."""
         if pad is None:
             pad = [dilation * (k // 2) for k in _pair(kernel)]
         options: dict[str, Any] = {
@@ -60,11 +60,11 @@ class Layers:
     def conv_norm(
         self, x: Variable, names: tuple[str, str], maps: int, kernel: Size, stride: Size = 1, **options: Any
     ) -> Variable:
-        """A convolution without bias, and batch normalization; `names` are those of the two."""
+        """Return a convolution without bias, and batch normalization; `names` are those of the two."""
         return self.norm(self.conv(x, names[0], maps, kernel, stride, bias=False, **options), names[1])
 
     def affine(self, x: Variable, name: str, n_outputs: int) -> Variable:
-        """An affine layer on all values of a sample."""
+        """Return an affine layer on all values of a sample."""
         return PF.affine(x, n_outputs, fix_parameters=not self.training, name=name)
 
     def dropout(self, x: Variable, p: float = 0.5) -> Variable:
@@ -73,7 +73,7 @@ class Layers:
 
 
 def concatenated(*branches: Variable) -> Variable:
-    """The channels of all branches."""
+    """Return the channels of all branches."""
     return F.concatenate(*branches, axis=1)
 
 

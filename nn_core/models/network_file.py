@@ -49,7 +49,7 @@ class NetworkFile:
         self._name = chosen[0]
 
     def variable_name(self, key: str) -> str:
-        """The name that the variable of a key has in the file.
+        """Return the name that the variable of a key has in the file.
 
         Raises:
             ArgumentError: when the network has no such place.
@@ -103,7 +103,7 @@ class NetworkFile:
         return name, variable
 
     def _function_name(self, output: str) -> str:
-        """The name of the function that computes the variable called `output`."""
+        """Return the name of the function that computes the variable called `output`."""
         found: list[str] = []
 
         def look(function: Any, variables: Any, scope: Any) -> None:
@@ -141,7 +141,7 @@ class NetworkFile:
 
 
 def _places_of_features(features: Variable) -> dict[str, Variable]:
-    """The values of the keys before and behind the last activation."""
+    """Return the values of the keys before and behind the last activation."""
     places = {"lastconv+relu": features}
     if features.parent is not None and features.parent.info.type_name in _ACTIVATIONS:
         places["lastconv"] = features.parent.inputs[0]
@@ -153,7 +153,7 @@ def _of_types(functions: Sequence[Function], types: Collection[str]) -> list[Fun
 
 
 def _functions(network: Any) -> list[Function]:
-    """The functions of the first result, in an order in which they can run."""
+    """Return the functions of the first result, in an order in which they can run."""
     found: list[Function] = []
     next(iter(network.outputs.values())).visit(found.append)
     return found

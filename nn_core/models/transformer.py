@@ -127,7 +127,7 @@ class VisionTransformer(Module):
         ]
 
     def call(self, x: Variable) -> Variable:
-        """Normalized images, shape (N, 3, H, W), to the classes before the softmax, shape (N, n_classes)."""
+        """Return normalized images, shape (N, 3, H, W), to the classes before the softmax, shape (N, n_classes)."""
         size = (self.image_size, self.image_size)
         if x.ndim != 4 or x.shape[2:] != size:
             raise ShapeError(f"VisionTransformer: x must have the shape (N, 3, {size[0]}, {size[1]}), got {x.shape}")
@@ -143,7 +143,7 @@ class VisionTransformer(Module):
         return PF.affine(h[:, 0], self.n_classes, name="classes")
 
     def torchvision_layers(self) -> dict[str, str]:
-        """The layers of torchvision's VisionTransformer and the scopes here, for `load_pytorch_parameters`.
+        """Return the layers of torchvision's VisionTransformer and the scopes here, for `load_pytorch_parameters`.
 
         Example:
             >>> from nn_core.models.transformer import VisionTransformer
@@ -278,7 +278,7 @@ class GPT(Module):
         return generated if several else generated[0]
 
     def gpt2_layers(self, prefix: str = "") -> dict[str, str]:
-        """The layers of GPT-2 as the library transformers calls them, and the scopes here.
+        """Return the layers of GPT-2 as the library transformers calls them, and the scopes here.
 
         Its affine layers are of the kind Conv1D: ``load_pytorch_parameters`` gets ``conv1d=True``.
 

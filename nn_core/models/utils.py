@@ -8,7 +8,8 @@ from nn_core.utils.download import get_data_home
 
 
 def get_model_home() -> str:
-    """The folder of the files of weights, ``nnp_models`` in that of `nn_core.utils.download.get_data_home`; made if needed.
+    """Return the folder of the files of weights, ``nnp_models`` in that of `nn_core.utils.download.get_data_home`; made if
+    needed.
 
     Example:
         >>> from nn_core.models.utils import get_model_home
@@ -22,7 +23,7 @@ def get_model_home() -> str:
 
 
 def get_model_url_base_from_env() -> str | None:
-    """The address in NN_CORE_MODELS_URL_BASE, with a slash at the end; None when there is none.
+    """Return the address in NN_CORE_MODELS_URL_BASE, with a slash at the end; None when there is none.
 
     Under ``nn-core run`` the address in NNABLA_MODELS_URL_BASE takes the place of one that is missing.
 
@@ -36,7 +37,7 @@ def get_model_url_base_from_env() -> str | None:
 
 
 def get_model_url_base() -> str:
-    """The address below which the files of weights are, as NN_CORE_MODELS_URL_BASE says; nothing is fetched without it.
+    """Return the address below which the files of weights are, as NN_CORE_MODELS_URL_BASE says; nothing is fetched without it.
 
     Raises:
         ArgumentError: when the setting is empty.

@@ -48,7 +48,7 @@ def is_network(path: Path) -> bool:
 
 
 def weights_file(model: str, task: str, weights: Weights) -> Path | None:
-    """The path that `weights` stands for; None: random initial values.
+    """Return the path that `weights` stands for; None: random initial values.
 
     Raises:
         MissingFileError: when there is no such file.
@@ -114,7 +114,7 @@ class WeightFile:
         self._entries = {name.removeprefix(f"{model}/"): entry for name, entry in entries.items()}
 
     def values_for(self, parameters: Mapping[str, Variable]) -> dict[str, np.ndarray[Any, Any]]:
-        """The values of the file for parameters, by name.
+        """Return the values of the file for parameters, by name.
 
         Raises:
             ArgumentError: when it lacks one.

@@ -179,7 +179,7 @@ def transformer(
     fix_parameters: bool = False,
     name: str | None = None,
 ) -> Operand:
-    """A transformer: a stack of encoder layers, and one of decoder layers that attend to its result.
+    """Return a transformer: a stack of encoder layers, and one of decoder layers that attend to its result.
 
     The layers are in the scopes encoder00, encoder01, ... and decoder00, decoder01, ...
 

@@ -32,7 +32,7 @@ def binary_connect_affine(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weights are -1 or 1, the signs of trained ones.
+    """Return an affine layer whose weights are -1 or 1, the signs of trained ones.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -75,7 +75,7 @@ def binary_connect_convolution(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weights are -1 or 1, the signs of trained ones.
+    """Return a convolution layer whose weights are -1 or 1, the signs of trained ones.
 
     Args:
         inp: Input. Shape (N, C, *spatial).
@@ -117,7 +117,7 @@ def binary_weight_affine(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weights are the signs of trained ones, times a scale for each output.
+    """Return an affine layer whose weights are the signs of trained ones, times a scale for each output.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -161,7 +161,7 @@ def binary_weight_convolution(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weights are the signs of trained ones, times a scale for each output channel.
+    """Return a convolution layer whose weights are the signs of trained ones, times a scale for each output channel.
 
     Args:
         inp: Input. Shape (N, C, *spatial).

@@ -126,7 +126,7 @@ def deformable_convolution(
     apply_b: Applied | None = None,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer that looks up each of its inputs at a place moved by an offset.
+    """Return a convolution layer that looks up each of its inputs at a place moved by an offset.
 
     Args:
         inp: Input. Shape (N, C, H, W).
@@ -175,7 +175,7 @@ def depthwise_convolution(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose outputs see one input channel each.
+    """Return a convolution layer whose outputs see one input channel each.
 
     Args:
         inp: Input. Shape (N, C, *spatial).
@@ -242,12 +242,12 @@ def depthwise_deconvolution(
 
 
 def channels_of(inp: Operand, base_axis: int, channel_last: bool = False) -> int:
-    """Number of channels of an input of a convolution."""
+    """Return number of channels of an input of a convolution."""
     return shape_for_parameters(inp)[-1 if channel_last else base_axis]
 
 
 def kernel_lengths(inp: Operand, kernel: int | Sequence[int], base_axis: int) -> Sequence[int]:
-    """The lengths of a kernel; one number stands for all spatial axes."""
+    """Return the lengths of a kernel; one number stands for all spatial axes."""
     if isinstance(kernel, (int, np.integer)):
         kernel = (int(kernel),) * max(inp.ndim - base_axis - 1, 0)
     elif isinstance(kernel, str) or not hasattr(kernel, "__iter__"):

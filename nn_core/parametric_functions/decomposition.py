@@ -71,7 +71,7 @@ class ALS:
         return [factor.astype(dtype) for factor in factors], weights.astype(dtype)
 
     def approximate_tensor(self, A: Sequence[Array], lmbda: Array) -> Array:
-        """The tensor that factors and weights stand for."""
+        """Return the tensor that factors and weights stand for."""
         n_axes = len(A)
         operands: list[Any] = [lmbda, [n_axes]]
         for axis, factor in enumerate(A):
@@ -79,14 +79,14 @@ class ALS:
         return np.einsum(*operands, list(range(n_axes)), optimize=True)
 
     def hadamard_products_of_gramians(self, A: Sequence[Array], n: int) -> Array:
-        """The element-wise product of A_k^T A_k over all k but n, shape (R, R)."""
+        """Return the element-wise product of A_k^T A_k over all k but n, shape (R, R)."""
         return reduce(np.multiply, [factor.T @ factor for k, factor in enumerate(A) if k != n])
 
     def khatrirao_product(self, X: Array, Y: Array) -> Array:
-        """The products of all rows of X with all rows of Y, shape (D_X * D_Y, R)."""
+        """Return the products of all rows of X with all rows of Y, shape (D_X * D_Y, R)."""
         return (X[:, None] * Y[None]).reshape(-1, X.shape[1])
 
     def khatrirao_products(self, A: Sequence[Array], n: int, reverse: bool = True) -> Array:
-        """The Khatri-Rao product of all factors but A_n, the last one first if `reverse`."""
+        """Return the Khatri-Rao product of all factors but A_n, the last one first if `reverse`."""
         others = [factor for k, factor in enumerate(A) if k != n]
         return reduce(self.khatrirao_product, reversed(others) if reverse else others)

@@ -32,7 +32,7 @@ def svd_affine(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weight has rank r: y = (x U) V + b.
+    """Return an affine layer whose weight has rank r: y = (x U) V + b.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -85,7 +85,7 @@ def svd_convolution(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer as r kernels for each input channel, and a convolution of size 1 that combines them.
+    """Return a convolution layer as r kernels for each input channel, and a convolution of size 1 that combines them.
 
     Args:
         inp: Input. Shape (N, C, *spatial).
@@ -148,7 +148,7 @@ def cpd3_convolution(
     lambda_reg: float = 0.0,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weight is a sum of r outer products of output, input and kernel vectors.
+    """Return a convolution layer whose weight is a sum of r outer products of output, input and kernel vectors.
 
     Args:
         inp: Input. Shape (N, C, *spatial).
@@ -202,6 +202,6 @@ def _full_weight(function: str, shape: Shape, init: Initializer | None, default:
 
 
 def _low_rank(matrices: Array, r: int) -> tuple[Array, Array]:
-    """The factors, (..., m, r) and (..., r, n), of the nearest matrices of rank r."""
+    """Return the factors, (..., m, r) and (..., r, n), of the nearest matrices of rank r."""
     u, s, v = np.linalg.svd(matrices, full_matrices=False)
     return u[..., :r] * s[..., None, :r], v[..., :r, :]

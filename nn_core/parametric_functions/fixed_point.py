@@ -33,7 +33,7 @@ def fixed_point_quantized_affine(
     ste_fine_grained_b: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weights and biases are fixed-point numbers.
+    """Return an affine layer whose weights and biases are fixed-point numbers.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -90,7 +90,7 @@ def fixed_point_quantized_convolution(
     ste_fine_grained_b: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weights and biases are fixed-point numbers.
+    """Return a convolution layer whose weights and biases are fixed-point numbers.
 
     Args:
         inp: Input. Shape (N, C, *spatial).

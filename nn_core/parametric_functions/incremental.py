@@ -33,7 +33,7 @@ def inq_affine(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weights become powers of two, half of the rest at a time, while the others train on.
+    """Return an affine layer whose weights become powers of two, half of the rest at a time, while the others train on.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -84,7 +84,7 @@ def inq_convolution(
     with_bias: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weights become powers of two, half of the rest at a time, while the others train on.
+    """Return a convolution layer whose weights become powers of two, half of the rest at a time, while the others train on.
 
     Args:
         inp: Input. Shape (N, C, *spatial).

@@ -22,7 +22,7 @@ ONES: Final = ConstantInitializer(1)
 
 
 def glorot(inmaps: int, outmaps: int, kernel: Sequence[int] = (1, 1), rng: Rng | None = None) -> Callable[[Shape], FloatArray]:
-    """The usual initializer of weights; works out its limits when it is called, as most weights are there already."""
+    """Return the usual initializer of weights; works out its limits when it is called, as most weights are there already."""
     return partial(_glorot, inmaps, outmaps, kernel, rng)
 
 
@@ -49,14 +49,14 @@ def bias(
     with_bias: bool = True,
     apply: Applied | None = None,
 ) -> Variable | None:
-    """The bias of a layer, zero at first; None when there is none."""
+    """Return the bias of a layer, zero at first; None when there is none."""
     if not with_bias:
         return None
     return trained("b", shape, ZEROS if b_init is None else b_init, fix_parameters, apply)
 
 
 def counted(name: str, value: Any, layer: str = "affine") -> int:
-    """A number of outputs, or a length of a kernel.
+    """Return a number of outputs, or a length of a kernel.
 
     Raises:
         ArgumentError: when it is no integer, or not positive.
@@ -76,7 +76,7 @@ def shape_for_parameters(inp: Variable | NdArray) -> Shape:
 
 
 def affine_sizes(inp: Variable | NdArray, n_outmaps: int | Sequence[int], base_axis: int) -> tuple[int, Shape]:
-    """Number of input features and shape of the output features of an affine layer."""
+    """Return number of input features and shape of the output features of an affine layer."""
     shape = shape_for_parameters(inp)[base_axis:]
     n_features = shape[0] if len(shape) == 1 else prod(shape)
     if type(n_outmaps) is int and n_outmaps > 0:  # before isinstance, which takes ten times as long for an abstract class

@@ -103,7 +103,7 @@ def min_max_quantized_affine(
     eps: float = 0.01,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weights and biases are rounded to evenly spaced values of a trained range.
+    """Return an affine layer whose weights and biases are rounded to evenly spaced values of a trained range.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -182,7 +182,7 @@ def min_max_quantized_convolution(
     eps: float = 0.01,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weights and biases are rounded to evenly spaced values of a trained range.
+    """Return a convolution layer whose weights and biases are rounded to evenly spaced values of a trained range.
 
     Args:
         inp: Input. Shape (N, C, *spatial).

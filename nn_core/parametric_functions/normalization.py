@@ -498,7 +498,7 @@ def _moving(shape: Shape, param_init: Mapping[str, Initializer] | None) -> tuple
 
 
 def _kept_axes(function: str, inp: Operand, axes: int | Sequence[int]) -> Shape:
-    """The shape of `inp` with 1 for all axes but `axes`."""
+    """Return the shape of `inp` with 1 for all axes but `axes`."""
     lengths = shape_for_parameters(inp)
     shape = [1] * len(lengths)
     for axis in checked_axes(function, "axes", inp, axes):

@@ -35,7 +35,7 @@ def pow2_quantized_affine(
     ste_fine_grained_b: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose weights and biases are powers of two.
+    """Return an affine layer whose weights and biases are powers of two.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -95,7 +95,7 @@ def pow2_quantized_convolution(
     ste_fine_grained_b: bool = True,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose weights and biases are powers of two.
+    """Return a convolution layer whose weights and biases are powers of two.
 
     Args:
         inp: Input. Shape (N, C, *spatial).

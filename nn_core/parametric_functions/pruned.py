@@ -27,7 +27,7 @@ def pruned_affine(
     rate_b: float = 0.9,
     name: str | None = None,
 ) -> Operand:
-    """An affine layer whose smallest weights and biases are set to zero.
+    """Return an affine layer whose smallest weights and biases are set to zero.
 
     Args:
         inp: Input. Shape (N_1, ..., N_k, D_1, ..., D_m).
@@ -72,7 +72,7 @@ def pruned_convolution(
     rate_b: float = 0.9,
     name: str | None = None,
 ) -> Operand:
-    """A convolution layer whose smallest weights and biases are set to zero.
+    """Return a convolution layer whose smallest weights and biases are set to zero.
 
     Args:
         inp: Input. Shape (N, C, *spatial).

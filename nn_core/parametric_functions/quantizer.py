@@ -36,7 +36,7 @@ def weight_and_copy(
     fix_parameters: bool,
     copy_name: str,
 ) -> tuple[Variable, Variable]:
-    """The trained weight, and the parameter beside it that holds what is computed with."""
+    """Return the trained weight, and the parameter beside it that holds what is computed with."""
     w = trained("W", shape, default if w_init is None else w_init, fix_parameters)
     return w, get_parameter_or_create(copy_name, shape, default if copy_init is None else copy_init, False)
 
@@ -69,7 +69,7 @@ def _quantized_bias(
 
 
 def _receiver(parameter: Variable) -> Variable:
-    """A variable that may become the output of a function, over the values of `parameter`.
+    """Return a variable that may become the output of a function, over the values of `parameter`.
 
     No clear flag frees them: they are a parameter.
     """
@@ -91,7 +91,7 @@ def quantized_affine(
     quantize_w: Quantizer | None,
     quantize_b: Quantizer | None,
 ) -> Operand:
-    """An affine layer with quantized parameters; a quantizer of None leaves its parameter exact."""
+    """Return an affine layer with quantized parameters; a quantizer of None leaves its parameter exact."""
     n_features, out_shape = affine_sizes(inp, n_outmaps, base_axis)
     default = glorot(n_features, prod(out_shape), rng=rng)
     w = _quantized_weight((n_features, *out_shape), w_init, default, fix_parameters, quantize_w)

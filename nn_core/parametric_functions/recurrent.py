@@ -347,7 +347,7 @@ def _zeros(shape: tuple[int, int]) -> Variable:
 
 
 def _layers_of(function: str, x: Operand, h: Operand, num_layers: int) -> int:
-    """The number of layers, which is that of the states.
+    """Return the number of layers, which is that of the states.
 
     Raises:
         ShapeError: when x or h has another number of axes, or another number of layers than 1, the default, is given for

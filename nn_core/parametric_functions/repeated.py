@@ -30,7 +30,9 @@ class LayerCall(NamedTuple):
 def call_again(
     layer: Callable[..., Any], trace: Trace, scope: Mapping[str, Any], args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Variable | None:
-    """The result of a layer with the parameters in `scope`; None when it was not called so at this place of the trace."""
+    """Return the result of a layer with the parameters in `scope`; None when it was not called so at this place of the
+    trace.
+    """
     # Hot: each layer of a dynamic graph passes here. Only what the trace does not compare itself is compared.
     node = trace.node.latest
     if node is None or node.layer is None:
@@ -54,7 +56,7 @@ def call_again(
 
 
 def as_used(parameter: Variable, need_grad: bool) -> Variable:
-    """A variable with the arrays of a parameter, for a layer: as ``get_unlinked_variable`` in a third of the time."""
+    """Return a variable with the arrays of a parameter, for a layer: as ``get_unlinked_variable`` in a third of the time."""
     variable = _new(Variable)  # past the constructor, which makes a storage
     Value.__init__(variable, parameter._storage, need_grad)
     variable.name = parameter.name
@@ -85,7 +87,7 @@ def remember(
 
 
 def _names_of_inputs(sources: Sequence[Source], scope: Mapping[str, Any]) -> list[str | None] | None:
-    """The names of inputs that are parameters of a scope; None when one is something else, or not to be trained."""
+    """Return the names of inputs that are parameters of a scope; None when one is something else, or not to be trained."""
     by_address = {id(value._storage): name for name, value in scope.items() if type(value) is Variable}
     names: list[str | None] = []
     for source in sources:

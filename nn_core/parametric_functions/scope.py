@@ -80,7 +80,7 @@ def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope
 
 
 def get_current_parameter_scope() -> Scope:
-    """The scope in which parameters are made and looked up now.
+    """Return the scope in which parameters are made and looked up now.
 
     Example:
         >>> with nn.parameter_scope("encoder"):
@@ -92,7 +92,7 @@ def get_current_parameter_scope() -> Scope:
 
 
 def root_parameter_scope() -> Scope:
-    """The outermost scope: of the process, or the program's own dictionary that `parameter_scope` was given."""
+    """Return the outermost scope: of the process, or the program's own dictionary that `parameter_scope` was given."""
     own = _OWN.get()
     return _ROOT if own is None else own
 
@@ -101,7 +101,7 @@ def root_parameter_scope() -> Scope:
 def get_parameters(
     params: dict[str, Variable] | HasParameters | str | None = None, path: str = "", grad_only: bool = True
 ) -> dict[str, Variable]:
-    """The parameters of the current scope and of those inside it, in the order in which they were made.
+    """Return the parameters of the current scope and of those inside it, in the order in which they were made.
 
     Args:
         params: Dictionary to add them to; None: a new one. A module, or the name of a scope: its parameters instead, in a new
@@ -130,7 +130,7 @@ def get_parameters(
 
 
 def get_parameter(key: str) -> Variable | None:
-    """The parameter called `key` ('/' separates scopes) in the current scope, or None when there is none.
+    """Return the parameter called `key` ('/' separates scopes) in the current scope, or None when there is none.
 
     Example:
         >>> from nn_core.parameter import get_parameter
@@ -206,7 +206,7 @@ def get_parameter_or_create(
     need_grad: bool = True,
     as_need_grad: bool | None = None,
 ) -> Variable:
-    """The parameter called `name` in the current scope, made if it is not there.
+    """Return the parameter called `name` in the current scope, made if it is not there.
 
     Args:
         name: Name of the parameter; '/' separates scopes.
@@ -255,7 +255,7 @@ def trained(
     fix_parameters: bool,
     apply: Callable[[Variable], Variable] | None = None,
 ) -> Variable:
-    """The parameter to train called `name` in the current scope, as a layer uses it: after `apply`."""
+    """Return the parameter to train called `name` in the current scope, as a layer uses it: after `apply`."""
     # Hot: each layer of a dynamic graph asks for its parameters, and nearly always they are there and fit.
     parameter = _CURRENT.get().get(name)
     if type(parameter) is Variable and parameter._need_grad is True:
@@ -506,7 +506,7 @@ def _add_errors(lines: list[str]) -> None:
 
 
 def _with_arguments(lines: list[str]) -> list[str]:
-    """The lines of a docstring with a section of arguments, which comes before the others."""
+    """Return the lines of a docstring with a section of arguments, which comes before the others."""
     if "Args:" in lines:
         return lines
     end = next((i for i, line in enumerate(lines) if i and line.endswith(":") and not line.startswith(" ")), None)
@@ -521,7 +521,7 @@ def _parts(function: str, key: str) -> list[str]:
 
 
 def _opened(scope: Scope, path: str) -> Scope:
-    """The scope at `path` inside `scope`, made if need be."""
+    """Return the scope at `path` inside `scope`, made if need be."""
     if not isinstance(path, str):
         raise ArgumentError(f"parameter_scope: the name of a scope must be a string, got {path!r}")
     outer = scope

@@ -11,17 +11,19 @@ from nn_core.engine.runtime import installed
 
 
 def hook_dirs() -> list[str]:
-    """The folders with hooks for PyInstaller."""
+    """Return the folders with hooks for PyInstaller."""
     return [str(Path(__file__).parent)]
 
 
 def packages() -> list[str]:
-    """The packages to collect as a whole, code and data: nn_core, and those of installed plugins that are not blocked."""
+    """Return the packages to collect as a whole, code and data: nn_core, and those of installed plugins that are not
+    blocked.
+    """
     plugins = {entry.module.partition(".")[0] for entries in installed.entry_points().values() for entry in entries}
     return ["nn_core", *sorted(plugins - {"nn_core"})]
 
 
 def distributions() -> list[str]:
-    """The distributions whose metadata a frozen program needs to find its plugins."""
+    """Return the distributions whose metadata a frozen program needs to find its plugins."""
     names = {name for entries in installed.entry_points().values() for name in package_names(entries)}
     return ["nn-core", *sorted(names - {"nn-core"})]

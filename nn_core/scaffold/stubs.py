@@ -30,7 +30,7 @@ def write_stubs(folder: Path) -> Path:
 
 
 def functions_stub() -> str:
-    """The text of the stub: the functions of the core by their modules, those of plugins by their signatures."""
+    """Return the text of the stub: the functions of the core by their modules, those of plugins by their signatures."""
     PLUGINS.all()
     names = sorted(nn_core.functions.__all__)
     modules = [getattr(nn_core.functions, name).__module__ for name in names]
@@ -40,7 +40,7 @@ def functions_stub() -> str:
 
 
 def _added() -> list[str]:
-    """The functions of plugins, and a class for each vendor namespace."""
+    """Return the functions of plugins, and a class for each vendor namespace."""
     offers = PLUGINS.offered("composites")
     functions = [f"# {each.plugin}\n{_function(each.spec)}\n" for each in REGISTRY if each.key == each.spec.api]
     functions += [f"# {offer.plugin}\n{_import(offer)}\n" for offer in offers if not offer.namespaced]
@@ -50,7 +50,7 @@ def _added() -> list[str]:
 
 
 def _namespace(plugin: str) -> str:
-    """A class with the functions of a plugin that has a vendor namespace: ``F.<plugin>.<name>``."""
+    """Return a class with the functions of a plugin that has a vendor namespace: ``F.<plugin>.<name>``."""
     lines: list[str] = []
     for offer in PLUGINS.offers.of("composites", plugin):
         # imported under a name that nobody else has, and repeated in the class, where imports are not allowed

@@ -180,7 +180,7 @@ class Solver(SavedStates):
             self._unbind()
 
     def get_parameters(self) -> dict[str, Variable]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return {key: slot.variable for key, slot in self._slots.items()}
 
     @door
@@ -199,12 +199,12 @@ class Solver(SavedStates):
 
     @shown
     def info(self) -> dict[str, Any]:
-        """The numbers by name."""
+        """Return the numbers by name."""
         given = zip(self.hyper_names, self._types, self._numbers, strict=False)
         return {name: kind(number) for name, kind, number in given}
 
     def learning_rate(self) -> float:
-        """The learning rate."""
+        """Return the learning rate."""
         return self._numbers[0]
 
     @fitted
@@ -401,7 +401,7 @@ class Solver(SavedStates):
 
     @door
     def grad_norm(self) -> float:
-        """The Euclidean norm of all gradients together; infinite or NaN when an element is.
+        """Return the Euclidean norm of all gradients together; infinite or NaN when an element is.
 
         The sums are taken in float64 on the device and read once.
         """

@@ -114,7 +114,7 @@ class Gradients:
         known.run(number)
 
     def verdict(self, slots: Collection[Slot]) -> Verdict | None:
-        """The place where `rescale` leaves the norm; None without a kernel that rescales all gradients at once."""
+        """Return the place where `rescale` leaves the norm; None without a kernel that rescales all gradients at once."""
         if not any(RESCALE.name in extra(target.backend, "updates") for target in self._targets):
             return None
         known = self._known.get(RESCALE.name)
@@ -157,7 +157,7 @@ class Gradients:
         )
 
     def norm(self, slots: Collection[Slot]) -> float:
-        """The Euclidean norm of all gradients together: sums in float64 on the device, read once."""
+        """Return the Euclidean norm of all gradients together: sums in float64 on the device, read once."""
         total = float(sum(self.squared_norms(slots), start=0.0))
         if math.isinf(total) and math.isfinite(largest := self.largest(slots)):
             self.change(SCALE_GRAD, 1.0 / largest, slots)  # squares of large numbers overflow
@@ -167,7 +167,7 @@ class Gradients:
         return math.sqrt(total) if total >= 0.0 else total
 
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
-        """The sum of squares of each gradient, in float64 on the device: nothing waits for it."""
+        """Return the sum of squares of each gradient, in float64 on the device: nothing waits for it."""
         target = self._targets[0]
         xp = target.backend.namespace()
         grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
@@ -176,7 +176,7 @@ class Gradients:
             return [xp.sum(xp.square(grad), dtype=xp.float64) for grad in grads]
 
     def largest(self, slots: Collection[Slot]) -> float:
-        """The largest magnitude of an element of any gradient."""
+        """Return the largest magnitude of an element of any gradient."""
         target = self._targets[0]
         xp = target.backend.namespace()
         grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
@@ -190,5 +190,5 @@ class Gradients:
 
 
 def _fill_of(array: NdArray) -> Callable[[float], None]:
-    """The shortest way to `array.fill`: a view has to fill its part, any other array all of its memory."""
+    """Return the shortest way to `array.fill`: a view has to fill its part, any other array all of its memory."""
     return array.synced.fill if array._window is None else array.fill

@@ -197,12 +197,12 @@ class Groups:
 
 
 def active(slots: Collection[Slot]) -> list[Slot]:
-    """The parameters to change."""
+    """Return the parameters to change."""
     return divided(slots)[0]
 
 
 def divided(slots: Collection[Slot]) -> tuple[list[Slot], list[Slot]]:
-    """The parameters to change, and those whose gradient holds nothing yet; frozen ones are in neither list."""
+    """Return the parameters to change, and those whose gradient holds nothing yet; frozen ones are in neither list."""
     chosen: list[Slot] = []
     skipped: list[Slot] = []
     for slot in slots:

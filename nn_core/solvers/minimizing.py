@@ -111,7 +111,7 @@ def rescaled(
 
 
 def explained_rescaling(scale: float, clip_norm: float | None) -> tuple[float, float]:
-    """The factor of all gradients and the limit of their norm, checked."""
+    """Return the factor of all gradients and the limit of their norm, checked."""
     factor = checked_number("update_if_finite", "scale", scale)
     limit = math.inf if clip_norm is None else checked_number("update_if_finite", "clip_norm", clip_norm)
     if not limit >= 0:

@@ -86,7 +86,7 @@ def first_rate(rate: float) -> float:
 
 
 def unknown_number(solver: str, names: Sequence[str], name: str) -> str:
-    """The message about an attribute that a solver with the numbers `names` lacks."""
+    """Return the message about an attribute that a solver with the numbers `names` lacks."""
     if not names:
         return f"{solver}: has no attribute {name!r}"
     text = f"{solver}: an attribute must be one of {', '.join(names)}, got {name!r}"

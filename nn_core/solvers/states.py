@@ -53,7 +53,7 @@ class Slot:
 
 
 def new_slot(variable: Variable, n_states: int) -> Slot:
-    """A parameter that was never updated, with states of zero."""
+    """Return a parameter that was never updated, with states of zero."""
     states = [NdArray.of_shape(variable.plain_shape) for _ in range(n_states)]
     for array in states:
         array.zero()
@@ -75,7 +75,7 @@ class States:
         self._slots = slots
 
     def as_arrays(self) -> dict[str, dict[str, Any]]:
-        """The arrays of each parameter by name, and its `t`; the arrays are those in memory."""
+        """Return the arrays of each parameter by name, and its `t`; the arrays are those in memory."""
         return {
             key: {"t": slot.t, **{name: array.get_data("r") for name, array in self._arrays(slot)}}
             for key, slot in self._slots.items()
@@ -89,7 +89,7 @@ class States:
         self.set({key: _state_of(dict(values)) for key, values in states.items()}, function)
 
     def get(self) -> dict[str, SolverState]:
-        """The states, sharing memory with the solver's."""
+        """Return the states, sharing memory with the solver's."""
         return {
             key: SolverState({n: _as_variable(a) for n, a in self._arrays(slot)}, slot.t) for key, slot in self._slots.items()
         }
@@ -116,7 +116,7 @@ class States:
         write_entries(path, entries, extension)
 
     def read(self, path: str | os.PathLike[str], known: Collection[str]) -> tuple[dict[str, SolverState], dict[str, float]]:
-        """The states in a file, and its numbers that are among `known`; files of other programs have no numbers."""
+        """Return the states in a file, and its numbers that are among `known`; files of other programs have no numbers."""
         extension = extension_of("load_states", path, None)
         arrays: dict[str, dict[str, Array]] = {}
         numbers: dict[str, float] = {}

@@ -36,7 +36,7 @@ class UpdateRunner(Protocol):
         states: Sequence[Sequence[Array]],
         hyper: Array,
     ) -> Step:
-        """A function without arguments that updates these arrays.
+        """Return a function without arguments that updates these arrays.
 
         ``states[k][i]`` is state k of parameter i. `hyper` is a float64 NumPy array that the solver changes between
         runs, so it is read at each run; the class of the solver documents its order. All arrays are C-contiguous.
@@ -57,7 +57,7 @@ class Verdict(Protocol):
     array: Array
 
     def read(self) -> float:
-        """The norm on the host, which waits for the device."""
+        """Return the norm on the host, which waits for the device."""
         ...
 
 
@@ -118,7 +118,7 @@ class Member:
 
 
 def targets_of(context: Context) -> tuple[ComputeTarget, ...]:
-    """The backends of `context` that can be used here, in order; parameters never have less than float32."""
+    """Return the backends of `context` that can be used here, in order; parameters never have less than float32."""
     targets: list[ComputeTarget] = []
     first_error: Exception | None = None
     for name, dtype in context.entries:
@@ -219,7 +219,7 @@ class BoundUpdate:
 
 
 def _roles(rule: Rule, members: Sequence[Member]) -> tuple[list[NdArray], list[NdArray]]:
-    """The arrays that a rule changes, and those that it only reads."""
+    """Return the arrays that a rule changes, and those that it only reads."""
     params, grads = [member.param for member in members], [member.grad for member in members]
     states = [state for member in members for state in member.states]
     return ([*grads, *states], params) if rule.changes_grads else ([*params, *states], grads)
@@ -233,7 +233,7 @@ def _bound_step(
     runner: UpdateRunner | None,
     guard: Array | None,
 ) -> Step:
-    """The kernel of the backend on all arrays at once, or the rule on one parameter after the other."""
+    """Return the kernel of the backend on all arrays at once, or the rule on one parameter after the other."""
     key = target.space, target.dtype
     params = [member.param.read(*key) for member in members]
     grads = [member.grad.read(*key) for member in members]

@@ -119,7 +119,7 @@ class SolverCase:
 
 
 def context_of(backend: str, dtype: str) -> Context:
-    """The context of one backend and one dtype."""
+    """Return the context of one backend and one dtype."""
     return Context([f"{backend}:{_TYPE_NAMES[dtype]}"])
 
 
@@ -129,14 +129,14 @@ def has_kernel(spec: FunctionSpec) -> bool:
 
 
 def functions_of(backends: Sequence[str]) -> list[FunctionSpec]:
-    """The functions of the core, then those that the plugins of `backends` and operator plugins brought."""
+    """Return the functions of the core, then those that the plugins of `backends` and operator plugins brought."""
     for backend in backends:
         PLUGINS.backend(backend)
     return [*SPECS, *_added()]
 
 
 def _added() -> list[FunctionSpec]:
-    """The functions that plugins brought, after the samples in their packages."""
+    """Return the functions that plugins brought, after the samples in their packages."""
     for name in {added.plugin for added in REGISTRY} & set(PLUGINS.names()):
         for module in PLUGINS.plugin(name).samples:
             import_module(module)
@@ -144,7 +144,7 @@ def _added() -> list[FunctionSpec]:
 
 
 def rule_functions(backends: Sequence[str]) -> list[FunctionSpec]:
-    """The functions whose rules are proven in a run: those of the core where the reference is under test, and the
+    """Return the functions whose rules are proven in a run: those of the core where the reference is under test, and the
     ones that plugins brought."""
     core = SPECS if REFERENCE in backends else ()
     return [*core, *_added()]
@@ -161,7 +161,7 @@ def contract_cases(backends: Sequence[str], fast: bool) -> Iterator[SpecCase]:
 
 
 def rule_cases(backends: Sequence[str], fast: bool) -> Iterator[RuleCase]:
-    """Samples at which gradient rules are compared with central differences."""
+    """Yield samples at which gradient rules are compared with central differences."""
     for spec in rule_functions(backends):
         if spec.differentiable and not spec.has("composite"):
             smooth = [sample for sample in samples_of(spec) if sample.smooth and sample.gradient]
@@ -169,7 +169,7 @@ def rule_cases(backends: Sequence[str], fast: bool) -> Iterator[RuleCase]:
 
 
 def cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
-    """Samples that a kernel of the backend runs.
+    """Yield samples that a kernel of the backend runs.
 
     Where its arrays are not NumPy's, the samples that the reference runs over them are among them.
     """
@@ -184,14 +184,16 @@ def cases(backends: Sequence[str], fast: bool) -> Iterator[Case]:
 
 
 def _one_of(runs: Iterator[Case]) -> Iterator[Case]:
-    """The first case with other results for other numbers, in which more faults show; the first one where there is none."""
+    """Yield the first case with other results for other numbers, in which more faults show; the first one where there is
+    none.
+    """
     given = list(itertools.islice(runs, 1))
     found = (case for case in itertools.chain(given, runs) if other_numbers(case.spec, case.sample, case.dtype)[1])
     yield from itertools.islice(itertools.chain(found, given), 1)
 
 
 def _runs(backend: str, spec: FunctionSpec, dtype: str, over_reference: bool) -> Iterator[Case]:
-    """The samples of a function that are run on the arrays of the backend."""
+    """Yield the samples of a function that are run on the arrays of the backend."""
     for sample in samples_of(spec):
         case = Case(backend, spec, dtype, sample)
         if over_reference or (has_kernel(spec) and case.native):
@@ -206,7 +208,7 @@ def error_cases(backends: Sequence[str], fast: bool) -> Iterator[ErrorCase]:
 
 
 def solver_cases(backends: Sequence[str], fast: bool) -> Iterator[SolverCase]:
-    """Updates that a kernel of the backend does; those of the reference are done where arrays are not NumPy's."""
+    """Return updates that a kernel of the backend does; those of the reference are done where arrays are not NumPy's."""
     for backend in backends:
         loaded = PLUGINS.backend(backend)
         everything = backend == REFERENCE or loaded.namespace() is not np
@@ -245,7 +247,7 @@ def installed_backends() -> list[str]:
 
 
 def same_dtypes(spec: FunctionSpec, inputs: Sequence[Any], dtype: str) -> tuple[str | None, ...]:
-    """The dtype of each input that is taken as it is: floating numbers are in `dtype`."""
+    """Return the dtype of each input that is taken as it is: floating numbers are in `dtype`."""
     entries = input_entries(spec, len(inputs))
     return tuple(
         None if array is None or entry.dtype != "same" else dtype if array.dtype.kind == "f" else array.dtype.name

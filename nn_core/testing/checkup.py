@@ -89,11 +89,11 @@ class Certificate:
         return all(check.ok is not False for check in self.checks)
 
     def to_json(self) -> str:
-        """The report as JSON."""
+        """Return the report as JSON."""
         return json.dumps({"ok": self.ok, **asdict(self)}, indent=1)
 
     def badge(self) -> str:
-        """The report as a picture (SVG) for a README."""
+        """Return the report as a picture (SVG) for a README."""
         passed = sum(row["passed"] for row in self.operators.values())
         text = f"conforms, {passed} checks" if self.ok else "does not conform"
         color = "#2e7d32" if self.ok else "#c62828"
@@ -106,7 +106,7 @@ class Certificate:
         )
 
     def lines(self) -> Iterator[str]:
-        """The report for a terminal."""
+        """Yield the report for a terminal."""
         yield f"{self.package}, plugin {self.name!r}, checked by nn-core {self.core}"
         for check in self.checks:
             mark = {True: "ok", False: "FAILED", None: "-"}[check.ok]
@@ -151,7 +151,7 @@ def check_extension(what: str, *, fast: bool = False) -> Certificate:
 
 @contextmanager
 def _staged(what: str) -> Iterator[tuple[str, Any, list[str]]]:
-    """The name, the distribution and the folders to import from, of an installed plugin or of one in a folder."""
+    """Yield the name, the distribution and the folders to import from, of an installed plugin or of one in a folder."""
     if not Path(what, "pyproject.toml").is_file():
         found = installed_plugins().get(what, ())
         if not found:
@@ -192,7 +192,7 @@ def write_metadata(project: Mapping[str, Any], folder: Path) -> Path:
 
 
 def project_of(folder: Path) -> dict[str, Any]:
-    """The table [project] of the pyproject.toml in `folder`.
+    """Return the table [project] of the pyproject.toml in `folder`.
 
     Raises:
         ArgumentError: when it has no name, or Python has no reader of TOML.
@@ -316,6 +316,6 @@ def _count(certificate: Certificate, root: "ElementTree.Element") -> None:
 
 
 def _operator_of(case: str) -> str:
-    """The operator of an id such as ``cpu-acme.Cube-float32-plain``."""
+    """Return the operator of an id such as ``cpu-acme.Cube-float32-plain``."""
     parts = (part for part in case.split("-") if part != "NOTSET")  # pytest's word for a test without cases
     return next((part for part in parts if re.fullmatch(r"([a-z0-9_]+\.)?[A-Z]\w*", part)), "")

@@ -10,7 +10,7 @@ Draw: TypeAlias = Callable[[np.random.Generator], np.ndarray[Any, Any]]
 
 
 def normal(*shape: int, mean: float = 0.0, scale: float = 1.0) -> Draw:
-    """Normally distributed numbers."""
+    """Return normally distributed numbers."""
     return lambda rng: rng.normal(mean, scale, shape)
 
 
@@ -42,7 +42,7 @@ def distinct(*shape: int, gap: float = 0.25) -> Draw:
 
 
 def values(numbers: Any) -> Draw:
-    """The same `numbers` each time: integers of an array as they are, else int64 or float64."""
+    """Return the same `numbers` each time: integers of an array as they are, else int64 or float64."""
     array = np.asarray(numbers)
     kept = isinstance(numbers, np.ndarray) and array.dtype.kind in "iu"
     fixed = array if kept else array.astype(np.int64 if array.dtype.kind in "iub" else np.float64)

@@ -64,7 +64,7 @@ def _engine(name: str) -> Engine:
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Calls a program with the engine of each rank."""
+    """Yield calls a program with the engine of each rank."""
     own = getattr(request.module, "run_ranks", None)
     name = request.config.getoption("--engine")
     if own is not None:
@@ -82,7 +82,7 @@ def _finish(handle: Any) -> None:
 
 
 def _values(rank: int, size: int, dtype: str) -> Array:
-    """The contribution of rank `rank`: whole numbers, whose sums are exact in every dtype."""
+    """Return the contribution of rank `rank`: whole numbers, whose sums are exact in every dtype."""
     return ((np.arange(size) + 5 * rank) % 17).astype(dtype)
 
 

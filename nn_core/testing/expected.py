@@ -50,7 +50,7 @@ def rounded(array: Numbers | None, dtype: str) -> Numbers | None:
 
 @lru_cache(maxsize=64)
 def truth_of(spec: FunctionSpec, sample: Sample, dtype: str, key: tuple[int, int] | None = None) -> Truth:
-    """The truth of `sample`; a seeded function draws from `key`."""
+    """Return the truth of `sample`; a seeded function draws from `key`."""
     inputs = tuple(rounded(array, dtype) for array in numbers_of(spec, sample))
     results = run(spec.name, *inputs, key=key, **sample.args)
     n_updates = len(spec.updates)

@@ -52,7 +52,7 @@ def guarded(
     channels_last: bool = False,
     shift: int = 0,
 ) -> Guarded:
-    """An array in `space`, filled with `values` or with NaN.
+    """Return an array in `space`, filled with `values` or with NaN.
 
     Args:
         space: Memory space of the array.
@@ -78,7 +78,7 @@ def guarded(
 
 
 def shaped(flat: Array, shape: Shape, channels_last: bool) -> Array:
-    """A flat array in another shape, laid out as the engine lays out images if asked for."""
+    """Return a flat array in another shape, laid out as the engine lays out images if asked for."""
     if not channels_last:
         return flat.reshape(shape)
     batch, channels, *spatial = shape
@@ -105,7 +105,7 @@ class KernelRun:
     # -- arrays ----------------------------------------------------------------------------------------------------
 
     def inputs(self, *, after: bool = False) -> list[Guarded | None]:
-        """The inputs on the device; with `after`, as they are once the function has run."""
+        """Return the inputs on the device; with `after`, as they are once the function has run."""
         space, shift = self.prepared.space, self._shift
         values = self.truth.after if after else self.truth.inputs
         return [
@@ -123,7 +123,7 @@ class KernelRun:
         ]
 
     def numpy(self, array: Array) -> Numbers:
-        """The values of a device array, in a copy."""
+        """Return the values of a device array, in a copy."""
         return np.array(self.prepared.space.to_numpy(array), order="C")
 
     # -- forward ---------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class KernelRun:
     # -- backward --------------------------------------------------------------------------------------------------
 
     def fused(self, wanted: Sequence[bool]) -> Runner | None:
-        """The backend's own gradient kernel, if it has one for these inputs."""
+        """Return the backend's own gradient kernel, if it has one for these inputs."""
         return runner_of(self.prepared.backward_for(tuple(wanted), self._flags))
 
     def fused_backward(
@@ -221,7 +221,7 @@ class KernelRun:
         ]
 
     def output_grads(self, flags: Sequence[bool]) -> list[Guarded]:
-        """The gradients of the visible outputs on the device."""
+        """Return the gradients of the visible outputs on the device."""
         return [
             guarded(self.prepared.space, grad.shape, dtype, grad, channels_last=flag)
             for grad, dtype, flag in zip(self.truth.grads, self.prepared.output_dtypes, flags, strict=False)
@@ -250,7 +250,7 @@ class KernelRun:
         ]
 
     def _known(self, outputs: Sequence[Numbers]) -> tuple[list[Array | None], list[Array]]:
-        """Inputs and outputs on the device as the gradient rule may read them; NaN where no need is declared."""
+        """Return inputs and outputs on the device as the gradient rule may read them; NaN where no need is declared."""
         spec, needs = self.case.spec, self.case.spec.needed(self.prepared.args)
         inputs = [
             None if entry is None else entry.array if _needed(spec.inputs, n, needs) else self._unread(entry)

@@ -41,7 +41,7 @@ def central_difference(
     *,
     kinks: bool = False,
 ) -> dict[tuple[int, ...], float]:
-    """The derivative of ``function(*arrays)`` by elements of one of its arrays.
+    """Return the derivative of ``function(*arrays)`` by elements of one of its arrays.
 
     Args:
         function: From arrays to a number.

@@ -35,7 +35,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 
 
 def infer_shapes(spec: FunctionSpec, shapes: Sequence[Shape | None], args: Mapping[str, Any]) -> tuple[Shape | None, ...]:
-    """The shapes of all outputs, as the `shape` entry of `spec` says; None where the settings leave one out."""
+    """Return the shapes of all outputs, as the `shape` entry of `spec` says; None where the settings leave one out."""
     if spec.shape == "rule":
         return tuple(shape if shape is None else tuple(shape) for shape in SHAPE_RULES[spec.name](*shapes, **args))
     if spec.shape == "broadcast":
@@ -71,7 +71,7 @@ def run(name: str, /, *inputs: Any, float_dtype: str = "float64", key: Any = Non
 
 
 def _computed(name: str, arrays: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The results of the reference kernel, which must leave the inputs alone."""
+    """Return the results of the reference kernel, which must leave the inputs alone."""
     before = [None if array is None else array.copy() for array in arrays]
     with np.errstate(all="ignore"):
         results = KERNELS[name](np, *arrays, **settings)
@@ -82,7 +82,7 @@ def _computed(name: str, arrays: Sequence[Any], settings: Mapping[str, Any]) -> 
 
 
 def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], dtype: str) -> list[Any]:
-    """The inputs in order as arrays (None where not given); integers in floating places become floats."""
+    """Return the inputs in order as arrays (None where not given); integers in floating places become floats."""
     given = list(inputs)
     for entry in spec.inputs[len(given) :]:
         if entry.name in args:
@@ -104,7 +104,9 @@ def _float_dtype(arrays: Sequence[Any], otherwise: str) -> str:
 
 
 def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | None]) -> list[OutputSpec | None]:
-    """The meaning of each result of a reference kernel: the outputs that the settings ask for, then None for the updates."""
+    """Return the meaning of each result of a reference kernel: the outputs that the settings ask for, then None for the
+    updates.
+    """
     entries: list[OutputSpec | None] = list(spec.outputs)
     if spec.outputs and spec.outputs[0].variadic:
         entries = [spec.outputs[0]] * n_results
@@ -114,7 +116,7 @@ def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | No
 
 
 def same_dtype(spec: FunctionSpec, arrays: Sequence[Any], otherwise: str) -> Any:
-    """The dtype of outputs that have that of an input: of the first input that is taken as it is."""
+    """Return the dtype of outputs that have that of an input: of the first input that is taken as it is."""
     entries = [spec.inputs[min(position, len(spec.inputs) - 1)] for position in range(len(arrays))]
     taken = (array.dtype for entry, array in zip(entries, arrays, strict=True) if entry.dtype == "same" and array is not None)
     return next(taken, otherwise)
@@ -200,7 +202,7 @@ def _known(entries: Sequence[InputSpec] | Sequence[OutputSpec], arrays: Sequence
 
 
 def updated(spec: FunctionSpec, inputs: Sequence[Any], updates: Sequence[Any]) -> list[Any]:
-    """The inputs as they are after the function has run."""
+    """Return the inputs as they are after the function has run."""
     after = list(inputs)
     names = [entry.name for entry in spec.inputs]
     for name, value in zip(spec.updates, updates, strict=True):
@@ -210,7 +212,7 @@ def updated(spec: FunctionSpec, inputs: Sequence[Any], updates: Sequence[Any]) -
 
 
 def poisoned(array: Any) -> Any:
-    """An array of the same shape and dtype that must not be read: NaN, or the smallest integer."""
+    """Return an array of the same shape and dtype that must not be read: NaN, or the smallest integer."""
     if array is None:
         return None
     return np.full_like(array, np.nan if array.dtype.kind == "f" else np.iinfo(array.dtype).min)
@@ -324,7 +326,7 @@ def check_table(topic: str) -> None:
 
 
 def check_attachments(spec: FunctionSpec) -> None:
-    """A function has the kernel and the rules that its specification promises, and no others."""
+    """Require that a function has the kernel and the rules that its specification promises, and no others."""
     if not spec.has("view"):
         require(spec.name in KERNELS, f"{spec.name} has no reference kernel")
     require((spec.name in GRADIENTS) == spec.differentiable, f"{spec.name}: gradient rule and backward entry differ")

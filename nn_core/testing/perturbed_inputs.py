@@ -28,7 +28,7 @@ _CLEARLY: Final = 1e-2
 
 @lru_cache(maxsize=512)  # each test of a short run asks for one sample of each function
 def other_numbers(spec: FunctionSpec, sample: Sample, dtype: str) -> tuple[Inputs, bool]:
-    """Inputs of the same shapes as those of `sample`, and whether the visible results for them differ clearly.
+    """Return inputs of the same shapes as those of `sample`, and whether the visible results for them differ clearly.
 
     The first ones that make a difference are taken: the sample drawn anew, its numbers in the opposite order, and
     floating inputs full of one number. Where none does, as for arrays without elements, they are the sample drawn anew.

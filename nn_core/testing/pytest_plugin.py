@@ -30,7 +30,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the kit."""
+    """Add the options of the kit."""
     group = parser.getgroup("nn_core", "conformance of nn_core backends")
     group.addoption(
         "--backend",
@@ -83,12 +83,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def backends_of(config: pytest.Config, module: ModuleType) -> list[str]:
-    """The backends under test in a module that can run here: those of the option among those of the module."""
+    """Return the backends under test in a module that can run here: those of the option among those of the module."""
     return [name for name in _selected(config, module) if not unavailable(name)]
 
 
 def missing_backends(config: pytest.Config, module: ModuleType) -> list[str]:
-    """The backends under test in a module that cannot run here."""
+    """Return the backends under test in a module that cannot run here."""
     return [name for name in _selected(config, module) if unavailable(name)]
 
 

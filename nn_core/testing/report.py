@@ -25,7 +25,7 @@ class Report:
         self.backends += [name for name in other["backends"] if name not in self.backends]
 
     def to_plain(self) -> dict[str, Any]:
-        """The counts as plain values, to be sent to another process."""
+        """Return the counts as plain values, to be sent to another process."""
         return {
             "tests": dict(self.tests),
             "comparisons": self.comparisons,
@@ -34,7 +34,7 @@ class Report:
         }
 
     def lines(self, backends: Sequence[str]) -> list[str]:
-        """A summary: who runs how many functions, and how much was checked."""
+        """Return a summary: who runs how many functions, and how much was checked."""
         lines = [f"{'backend':<12}{'dtype':<10}" + "".join(f"{status.value:>12}" for status in Status)]
         columns = support_table(backends, self.functions).columns if backends else {}
         for (backend, dtype), column in columns.items():

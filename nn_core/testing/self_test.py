@@ -101,7 +101,7 @@ def self_test(context: Context, cases: Sequence[Case] = CASES) -> Iterator[Outco
 
 
 def _run(case: Case, inputs: Sequence[Any], context: Context) -> tuple[list[Any], str]:
-    """The result and the gradients, and the entry of the context that ran the function."""
+    """Return the result and the gradients, and the entry of the context that ran the function."""
     with context_scope(context):
         variables = [Variable.from_numpy_array(values, need_grad=True) for values in inputs]
         y = case.compute(*variables)
@@ -119,7 +119,8 @@ def _difference(found: Any, expected: Any) -> float:
 
 
 def context_of(name: str, device_id: str = "0") -> Context:
-    """The recommended context of a backend without what leaves the family of its arrays, such as the CPU after a device.
+    """Return the recommended context of a backend without what leaves the family of its arrays, such as the CPU after a
+    device.
 
     Raises:
         BackendNotFoundError: when no installed package brings the backend.
@@ -132,7 +133,7 @@ def context_of(name: str, device_id: str = "0") -> Context:
 
 
 def report(name: str, device_id: str = "0") -> tuple[list[str], bool]:
-    """The lines that the doctor prints about a backend, and whether all functions agree with the reference."""
+    """Return the lines that the doctor prints about a backend, and whether all functions agree with the reference."""
     outcomes = list(self_test(context_of(name, device_id)))
     lines = [
         f"{'ok    ' if outcome.passed else 'FAILED'} {outcome.name:<20} "

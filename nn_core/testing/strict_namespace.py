@@ -224,12 +224,12 @@ def _plain_key(key: Any) -> Any:
 
 
 def strict_namespace() -> StrictNamespace:
-    """A namespace over NumPy with the array contract and nothing else."""
+    """Return a namespace over NumPy with the array contract and nothing else."""
     return StrictNamespace()
 
 
 def strict_array(values: Any) -> StrictArray:
-    """An input of a kernel: an array that it may only read."""
+    """Return an input of a kernel: an array that it may only read."""
     return StrictArray(values, owned=False)
 
 

@@ -79,7 +79,7 @@ class SupportTable:
     columns: dict[tuple[str, str], dict[str, Cell]] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """The page of the documentation; the column of the reference is left out where it would say the same."""
+        """Return the page of the documentation; the column of the reference is left out where it would say the same."""
         keys = self._shown()
         titles = [f"{backend} {dtype}" for backend, dtype in keys]
         complete = [dtype for backend, dtype in self.columns if (backend, dtype) not in keys]
@@ -95,11 +95,11 @@ class SupportTable:
         return "\n".join(parts) + "\n"
 
     def _shown(self) -> list[tuple[str, str]]:
-        """The columns that say something; all of them if none does."""
+        """Return the columns that say something; all of them if none does."""
         return [key for key in self.columns if key[0] != REFERENCE or not self._complete(key)] or list(self.columns)
 
     def _rows(self, topic: str, keys: Sequence[tuple[str, str]]) -> list[str]:
-        """A line for each function of a topic."""
+        """Return a line for each function of a topic."""
         marks = {
             spec.name: [_MARKS[self.columns[key][spec.name].status] for key in keys]
             for spec in self.functions
@@ -160,7 +160,7 @@ def _cell(backend: str, spec: FunctionSpec, dtype: str) -> Cell:
 
 
 def _against(prepared: PreparedKernel) -> str:
-    """The reason why no kernel of the backend itself runs a call, empty where one does."""
+    """Return the reason why no kernel of the backend itself runs a call, empty where one does."""
     if prepared.refusals:
         return prepared.refusals[0][1].reason
     # a plugin may bring a kernel of its function for the reference backend, as native code over NumPy's arrays
@@ -168,7 +168,7 @@ def _against(prepared: PreparedKernel) -> str:
 
 
 def explain_samples(name: str, context: Context) -> Explanation:
-    """The answers of the candidates to the samples of the function called `name`, in the types of `context`.
+    """Return the answers of the candidates to the samples of the function called `name`, in the types of `context`.
 
     A kernel may take some of them only; then the first reason against another one is told.
     """

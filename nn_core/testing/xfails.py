@@ -31,7 +31,7 @@ class XFail:
 
 @cache
 def read_xfails(path: Path) -> dict[str, XFail]:
-    """The lines of `path` by id; nothing if there is no such file.
+    """Return the lines of `path` by id; nothing if there is no such file.
 
     Raises:
         FileFormatError: when a line is not ``id  YYYY-MM-DD  reason``, or lists an id a second time.
@@ -53,7 +53,7 @@ def read_xfails(path: Path) -> dict[str, XFail]:
 
 
 def xfails_of(module: ModuleType) -> dict[str, XFail]:
-    """The known failures of a test module."""
+    """Return the known failures of a test module."""
     return read_xfails(Path(str(module.__file__)).with_name("xfails.txt"))
 
 

@@ -57,7 +57,7 @@ class Snapshot:
 
 
 def take_snapshot(**objects: Any) -> Snapshot:
-    """The content that `save_checkpoint` would write; its arrays may share memory with the objects."""
+    """Return the content that `save_checkpoint` would write; its arrays may share memory with the objects."""
     if RANDOM in objects:
         raise ArgumentError("save_checkpoint: random is the name of the state of random numbers, got it for another object")
     for name, item in objects.items():
@@ -112,7 +112,7 @@ def read_snapshot(path: PathLike) -> Snapshot:
 
 
 def to_bytes(snapshot: Snapshot) -> bytes:
-    """The content of the file that `write_snapshot` writes."""
+    """Return the content of the file that `write_snapshot` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         write_snapshot(path, snapshot)
@@ -120,7 +120,7 @@ def to_bytes(snapshot: Snapshot) -> bytes:
 
 
 def from_bytes(content: bytes) -> Snapshot:
-    """The snapshot of which `to_bytes` made `content`."""
+    """Return the snapshot of which `to_bytes` made `content`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         path.write_bytes(content)
@@ -219,7 +219,7 @@ def load_checkpoint(path: PathLike, **objects: Any) -> dict[str, Any]:
 
 
 def checkpoint_path(folder: PathLike, iteration: int, prefix: str = "checkpoint", extension: str = ".npz") -> Path:
-    """The path of the checkpoint after `iteration`, in whose name the number is."""
+    """Return the path of the checkpoint after `iteration`, in whose name the number is."""
     return Path(folder) / f"{prefix}-{iteration:08d}{extension}"
 
 
@@ -236,7 +236,7 @@ def number_of(path: Path) -> int:
 
 
 def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
-    """The checkpoints in a folder, the largest number first; the times of files mean nothing.
+    """Return the checkpoints in a folder, the largest number first; the times of files mean nothing.
 
     Example:
         >>> from nn_core.training import checkpoints_in, save_checkpoint

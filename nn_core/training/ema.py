@@ -78,11 +78,11 @@ class MovingAverage:
             set_state_of("MovingAverage", self._parameters, before)
 
     def averages(self) -> dict[str, NdArray]:
-        """Copies of the averages by name."""
+        """Return copies of the averages by name."""
         return {name: NdArray.from_numpy_array(values.copy()) for name, values in self._averages.items()}
 
     def get_state(self) -> dict[str, Any]:
-        """The averages and the number of updates."""
+        """Return the averages and the number of updates."""
         return {"updates": self._updates, "averages": self._averages}
 
     @checked_state

@@ -47,7 +47,7 @@ class Entry:
         return function() if callable(function) else ()
 
     def get_state(self) -> dict[str, Any]:
-        """The states of the trigger and the extension."""
+        """Return the states of the trigger and the extension."""
         own = getattr(self.extension, "get_state", None)
         return {"trigger": self.trigger.get_state(), "own": None if own is None else own()}
 

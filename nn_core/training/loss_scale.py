@@ -74,7 +74,7 @@ class LossScale:
         return True
 
     def get_state(self) -> dict[str, Any]:
-        """The present factor and the counters."""
+        """Return the present factor and the counters."""
         return {"scale": float(self.scale), "skipped": self.skipped, "good": self._good}
 
     @checked_state
@@ -87,5 +87,5 @@ class LossScale:
 
 
 def constant(scale: float) -> LossScale:
-    """A loss scale that never grows; a step that overflows is skipped, and halves it."""
+    """Return a loss scale that never grows; a step that overflows is skipped, and halves it."""
     return LossScale(scale, interval=None, least=min(scale, 1.0), most=scale)

@@ -47,7 +47,7 @@ class Metric:
         raise NotImplementedError
 
     def results(self) -> dict[str, float]:
-        """The values, by what is put after the name of the metric; "" for a single one."""
+        """Return the values, by what is put after the name of the metric; "" for a single one."""
         raise NotImplementedError
 
     def update(self) -> None:

@@ -21,7 +21,7 @@ def plugins_behind(objects: Mapping[str, Any]) -> dict[str, str]:
 
 
 def hint_of_missing(recorded: object) -> str:
-    """A line that says which plugins of a file are not installed here, empty where all are.
+    """Return a line that says which plugins of a file are not installed here, empty where all are.
 
     The names are those that the file states: they are quoted, and no command to copy contains them.
     """

@@ -129,7 +129,7 @@ class Ranks:
         self.progress = Progress(*self.comm.gather_rows("progress", np.array([own], np.float64))[0].tolist())
 
     def gathered_states(self, state: Any) -> list[Any]:
-        """The states of all ranks in their order; every rank calls this."""
+        """Return the states of all ranks in their order; every rank calls this."""
         content = to_bytes(Snapshot({"rank": state}, {}, {"format": FORMAT}))
         lengths = self.comm.gather_rows("save", np.array([len(content)])).ravel().tolist()
         row = np.zeros((1, max(lengths)), np.uint8)
@@ -242,7 +242,7 @@ def require_same_data(comm: Communicator, data: Any) -> None:
 
 
 def of_rank(function: str, snapshot: Snapshot, comm: Communicator, own: Mapping[str, Any]) -> Snapshot:
-    """A snapshot of a training in which each rank has data of its own, with the parts of this rank.
+    """Return a snapshot of a training in which each rank has data of its own, with the parts of this rank.
 
     Args:
         function: Start of messages.
@@ -312,7 +312,7 @@ def _report(reports: Reports) -> None:
 
 
 def gather_arrays(comm: Communicator, call: str, arrays: Sequence[Array], count: int) -> list[list[Array]]:
-    """The arrays of each rank that has some, in the order of the ranks, in float64; all have `count` or none.
+    """Return the arrays of each rank that has some, in the order of the ranks, in float64; all have `count` or none.
 
     Args:
         comm: The communicator.

@@ -67,7 +67,7 @@ class Observation(Mapping[str, float]):
             self._summary(name)
 
     def weight(self, name: str) -> float:
-        """The sum of the weights of a name."""
+        """Return the sum of the weights of a name."""
         return self._pending[name][1] if name in self._pending else self._summaries[name].weight
 
     def __getitem__(self, name: str) -> float:

@@ -117,7 +117,7 @@ class RunFolder:
         return run.id
 
     def _unrecorded(self, files: Sequence[str]) -> Run | None:
-        """The run of earlier versions, or of a program with a loop of its own, whose files are in the folder."""
+        """Return the run of earlier versions, or of a program with a loop of its own, whose files are in the folder."""
         if checkpoints_in(self._folder) or any((self._folder / name).exists() for name in files):
             return Run(secrets.token_hex(8), files=tuple(files))
         return None

@@ -85,7 +85,7 @@ class StopSignals:
         return self.is_expired or self.received is not None
 
     def flags(self) -> list[bool]:
-        """Flags that other ranks take over by `take_flags`; the time is not looked at again."""
+        """Return flags that other ranks take over by `take_flags`; the time is not looked at again."""
         return [self.received is not None, _is_notice(self.received), self.is_expired, self.is_asked]
 
     def take_flags(self, flags: Sequence[bool]) -> bool:

@@ -80,7 +80,7 @@ class Summaries:
         summary.add(value, weight)
 
     def means(self) -> dict[str, float]:
-        """The mean of each series."""
+        """Return the mean of each series."""
         return {name: summary.mean for name, summary in self._summaries.items()}
 
     def clear(self) -> None:
@@ -88,7 +88,7 @@ class Summaries:
         self._summaries.clear()
 
     def get_state(self) -> dict[str, list[float]]:
-        """The state of each summary."""
+        """Return the state of each summary."""
         return {name: summary.get_state() for name, summary in self._summaries.items()}
 
     @checked_state

@@ -171,7 +171,7 @@ class Trainer:
         return add
 
     def get_extension(self, name: str) -> Extension:
-        """The extension of a name.
+        """Return the extension of a name.
 
         Raises:
             ArgumentError: when there is none.
@@ -403,7 +403,7 @@ class Trainer:
         return of_rank(function, snapshot, self._comm, self.updater.rank_state())
 
     def _soonest(self, running: list[Entry]) -> int:
-        """The next iteration after which there may be something to do."""
+        """Return the next iteration after which there may be something to do."""
         soonest = self._until.soonest(self)
         for entry in running:
             if soonest <= 0:
@@ -423,7 +423,7 @@ class Trainer:
     # -- state -----------------------------------------------------------------------------------------------------
 
     def get_state(self) -> dict[str, Any]:
-        """The updater, the triggers, the extensions, the seconds, and the further objects."""
+        """Return the updater, the triggers, the extensions, the seconds, and the further objects."""
         progress = None if self._own_data is None else self._own_data.progress
         return {
             "updater": self.updater.get_state(),

@@ -55,7 +55,9 @@ class Trigger:
         return None
 
     def soonest(self, trainer: "Trainer") -> int:
-        """The first iteration that it may fire after; it need not be asked before. 0: it wants to be asked each time."""
+        """Return the first iteration that it may fire after; it need not be asked before. 0: it wants to be asked each
+        time.
+        """
         return 0
 
     def start(self, trainer: "Trainer") -> None:
@@ -69,7 +71,7 @@ class Trigger:
         """Take note of the end of training."""
 
     def get_state(self) -> Any:
-        """The state that a resumed run needs; None: nothing."""
+        """Return the state that a resumed run needs; None: nothing."""
         return None
 
     @checked_state
@@ -209,7 +211,7 @@ class _Clock(Trigger):
         return point * (self._size if self._unit == "epoch" else _SECONDS.get(self._unit, 1))
 
     def _after(self, now: float) -> float:
-        """The first point after `now`; infinity if there is none."""
+        """Return the first point after `now`; infinity if there is none."""
         raise NotImplementedError
 
 
@@ -295,7 +297,7 @@ class Watched(Trigger):
         return self._sign * self._best
 
     def value(self, trainer: "Trainer") -> float | None:
-        """The values reported in this iteration."""
+        """Return the values reported in this iteration."""
         observation = trainer.observation
         if self.key not in observation:
             if not self.is_seen:
@@ -305,7 +307,7 @@ class Watched(Trigger):
         return observation[self.key]
 
     def judged(self, trainer: "Trainer") -> float:
-        """The value reported in this iteration, so that smaller is better; NaN where there is none."""
+        """Return the value reported in this iteration, so that smaller is better; NaN where there is none."""
         return self._sign * trainer.observation[self.key] if self.key in trainer.observation else math.nan
 
     def improves(self, value: float) -> bool:

@@ -286,7 +286,7 @@ class Updater:
             solver.update()
 
     def next_batch(self) -> Sequence[Any]:
-        """The arrays of the next batch."""
+        """Return the arrays of the next batch."""
         return self.data.next()
 
     def gradients(self, batch: Sequence[Any]) -> None:
@@ -345,7 +345,7 @@ class Updater:
         raise ArgumentError(f"Updater: a batch must have {len(self._inputs or ())} arrays, one an input, got {len(batch)}")
 
     def _graph_without_extras(self) -> tuple[Sequence[Variable], Variable] | None:
-        """Inputs and loss, if an iteration is one batch of a static graph with nothing between gradients and update."""
+        """Return inputs and loss, if an iteration is one batch of a static graph with nothing between gradients and update."""
         asked = self._accumulate > 1 or self._metrics or self._clip_norm is not None or self._weight_decay is not None
         if asked or self._hooks or self._ranks is not None or self._inputs is None or not isinstance(self._loss, Variable):
             return None
@@ -405,7 +405,7 @@ class Updater:
     # -- state -----------------------------------------------------------------------------------------------------
 
     def get_state(self) -> dict[str, Any]:
-        """Iteration, model, solvers, data, loss scale, counters of random functions."""
+        """Return iteration, model, solvers, data, loss scale, counters of random functions."""
         state: dict[str, Any] = {"iteration": self.iteration}
         state.update({name: state_of(item) for name, item in self._parts().items()})
         return state
@@ -458,7 +458,7 @@ class Updater:
         return {"main": model} if not isinstance(model, Mapping) or model else {}
 
     def _of_solvers(self) -> dict[str, Variable]:
-        """The parameters of the current scope, and of the modules that hold what the solvers change.
+        """Return the parameters of the current scope, and of the modules that hold what the solvers change.
 
         Raises:
             ArgumentError: when the solvers change others, or a module has parameters of the same names.

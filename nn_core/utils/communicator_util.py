@@ -43,7 +43,7 @@ def create_communicator(
 
 
 def current_communicator() -> MultiProcessDataParallelCommunicator | None:
-    """The communicator that `create_communicator` made last."""
+    """Return the communicator that `create_communicator` made last."""
     return _current[0] if _current else None
 
 

@@ -50,7 +50,7 @@ class _Writable:
 
 
 def to_dlpack(a: NdArray | Variable, dtype: Any = None, ctx: Context | None = None) -> Any:
-    """A DLPack capsule over the memory of an array, on the host or on the device where its values are.
+    """Return a DLPack capsule over the memory of an array, on the host or on the device where its values are.
 
     Args:
         a: The array; of a Variable, its data.
@@ -79,7 +79,7 @@ def to_dlpack(a: NdArray | Variable, dtype: Any = None, ctx: Context | None = No
 
 
 def from_dlpack(dlp: Any, arr: NdArray | None = None) -> NdArray:
-    """An NdArray over the memory of a capsule, or of an object with ``__dlpack__``.
+    """Return an NdArray over the memory of a capsule, or of an object with ``__dlpack__``.
 
     Args:
         dlp: The capsule, which is consumed, or the object.

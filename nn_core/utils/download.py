@@ -21,7 +21,7 @@ _PARTIAL: Final = 206
 
 
 def get_data_home() -> str:
-    """The folder for what is fetched: NN_CORE_DATA, or ~/nn_core_data; made if it does not exist.
+    """Return the folder for what is fetched: NN_CORE_DATA, or ~/nn_core_data; made if it does not exist.
 
     Under ``nn-core run`` it is ~/nnabla_data in place of ~/nn_core_data, where NNabla has put what it has fetched.
     """

@@ -84,7 +84,7 @@ def _change_list(made: Any, values: Any, field: Any, rng: np.random.Generator) -
 
 
 def _fields(made: Any) -> Iterator[tuple[Any, Any]]:
-    """The fields that are set in a message and in those inside it, each with its owner."""
+    """Yield the fields that are set in a message and in those inside it, each with its owner."""
     for field, value in made.ListFields():
         yield made, field
         if field.message_type is not None and not field.message_type.GetOptions().map_entry:
@@ -207,7 +207,7 @@ def change_cache(folder: Path, rng: np.random.Generator) -> None:
 
 
 def _changed_arrays(content: bytes, rng: np.random.Generator) -> bytes:
-    """The arrays of a file of a cache, which follow each other, with another one among them."""
+    """Return the arrays of a file of a cache, which follow each other, with another one among them."""
     read, file, arrays = io.BytesIO(content), io.BytesIO(), []
     while read.tell() < len(content):
         arrays.append(np.load(read))

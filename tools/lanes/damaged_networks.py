@@ -29,7 +29,7 @@ _COMPUTED = 100_000
 
 
 def _network() -> dict[str, Any]:
-    """A convolutional network with an optimizer, an executor and a monitor, as `save` takes it."""
+    """Return a convolutional network with an optimizer, an executor and a monitor, as `save` takes it."""
     nn.seed(0)
     x, label = nn.Variable((2, 3, 6, 6)), nn.Variable((2, 1))
     h = PF.batch_normalization(PF.convolution(x, 2, (3, 3), name="c"), batch_stat=False, name="b")
@@ -60,7 +60,7 @@ def _saved(name: str) -> Callable[[Path], None]:
 
 
 def _results(network: Any) -> dict[str, Any]:
-    """The values of the outputs for certain inputs; {} of networks that are too large to compute."""
+    """Return the values of the outputs for certain inputs; {} of networks that are too large to compute."""
     if sum(prod(variable.shape) for variable in network.variables.values()) > _COMPUTED:
         return {}
     for name, variable in network.inputs.items():
@@ -143,7 +143,7 @@ KINDS: Mapping[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
 
 
 def _other_number(content: bytes, rng: np.random.Generator) -> bytes:
-    """A text with another number in it."""
+    """Return a text with another number in it."""
     found = list(re.finditer(rb"-?\d[\d.]*", content))
     place = found[int(rng.integers(len(found)))]
     number = (b"0", b"-1", b"7", b"0.5", b"99999999", b"2147483648", b"1000000000000", b"1e39", b"nan")[int(rng.integers(9))]
@@ -151,7 +151,7 @@ def _other_number(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _other_word(content: bytes, rng: np.random.Generator) -> bytes:
-    """A file with another word of four bytes in it."""
+    """Return a file with another word of four bytes in it."""
     word = (0, 1, -1, 2, 7, 255, 65536, 1 << 30, -(1 << 31), (1 << 31) - 1)[int(rng.integers(10))]
     place = 4 * int(rng.integers(len(content) // 4))
     return content[:place] + struct.pack("<i", word) + content[place + 4 :]

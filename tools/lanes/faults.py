@@ -74,7 +74,7 @@ def _fill_disk(path: Path, rng: np.random.Generator) -> str:
 
 
 def _counting(limit: int, act: Callable[[], None]) -> tuple[Callable[[FrameType, str, object], None], list[int]]:
-    """A profile function that counts calls, and acts at one of them."""
+    """Return a profile function that counts calls, and acts at one of them."""
     count = [0]
 
     def step(frame: FrameType, event: str, arg: object) -> None:

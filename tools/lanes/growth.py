@@ -48,13 +48,13 @@ def _network(x: nn.Variable) -> nn.Variable:
 
 
 def _shape(number: int) -> tuple[int, ...]:
-    """A shape of images for each number."""
+    """Return a shape of images for each number."""
     height, width = divmod(number, 60)
     return (1, 8, 8 + height, 8 + width)
 
 
 def shapes(seed: int) -> Step:
-    """A step for images of a shape that no earlier step had."""
+    """Return a step for images of a shape that no earlier step had."""
     reshaped = nn.Variable(_shape(0))
     result = _network(reshaped)
 
@@ -89,7 +89,7 @@ _BINARY: Final = (F.add2, F.sub2, F.mul2, F.maximum2, F.minimum2)
 
 
 def structures(seed: int) -> Step:
-    """A step for a graph of random functions, in threes of which one is static."""
+    """Return a step for a graph of random functions, in threes of which one is static."""
 
     def step(number: int) -> None:
         rng = np.random.default_rng([seed, number])

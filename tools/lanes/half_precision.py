@@ -83,7 +83,7 @@ class Outcome:
 
 
 def units(found: Any, true: Any, dtype: str, scale: float = 0.0) -> float:
-    """The largest distance of `found` from `true`; infinite where one of them is no number and the other is one.
+    """Return the largest distance of `found` from `true`; infinite where one of them is no number and the other is one.
 
     Args:
         scale: The largest number of all arrays of the call.
@@ -107,7 +107,7 @@ def units(found: Any, true: Any, dtype: str, scale: float = 0.0) -> float:
 
 
 def largest(founds: Sequence[Any], trues: Sequence[Any], dtype: str) -> float:
-    """The largest distance in some arrays of one call; None is no array."""
+    """Return the largest distance in some arrays of one call; None is no array."""
     pairs = [(found, true) for found, true in zip(founds, trues, strict=True) if found is not None and true is not None]
     pairs = [(found, true) for found, true in pairs if true.dtype.kind == "f" and true.size]
     numbers = [np.abs(true[np.isfinite(true)]) for _, true in pairs]
@@ -116,7 +116,7 @@ def largest(founds: Sequence[Any], trues: Sequence[Any], dtype: str) -> float:
 
 
 def of_sample(case: Case) -> Outcome:
-    """A sample of the conformance kit in a graph, forward and backward."""
+    """Return a sample of the conformance kit in a graph, forward and backward."""
     nn.seed(313)
     with context_scope(case.context):
         graph = Graph(case)
@@ -171,7 +171,7 @@ COMPOSITES: Final[Mapping[str, tuple[Callable[..., Any], Sequence[Array]]]] = {
 
 
 def of_composite(name: str, backend: str, dtype: str) -> Outcome:
-    """A function that consists of others, forward, backward and by `nn.grad`, beside the reference in float64."""
+    """Return a function that consists of others, forward, backward and by `nn.grad`, beside the reference in float64."""
     function, arrays = COMPOSITES[name]
     arrays = [np.asarray(array.astype(dtype_of(dtype)), np.float64) for array in arrays]
     found, backward, built = _run(function, arrays, context_of(backend, dtype))
@@ -186,7 +186,7 @@ _ROWS_BOUND: Final = Bound((), ONCE, 2.0, "")
 
 
 def _run(function: Callable[..., Any], arrays: Sequence[Array], context: nn.Context) -> tuple[list[Array], ...]:
-    """The result, the gradients of the inputs by `backward`, and by `nn.grad`."""
+    """Return the result, the gradients of the inputs by `backward`, and by `nn.grad`."""
     with context_scope(context):
         inputs = [Variable.from_numpy_array(array, need_grad=True) for array in arrays]
         y = function(*inputs)
@@ -211,7 +211,7 @@ def chosen(count: int, seed: int, backends: Sequence[str]) -> list[Case]:
 
 
 def check(count: int, seed: int) -> Iterator[Outcome]:
-    """The outcome of each sample and of each function of others."""
+    """Yield the outcome of each sample and of each function of others."""
     backends = sorted({"cpu", "reference"} & set(list_extensions()))
     for case in chosen(count, seed, backends):
         yield of_sample(case)
@@ -222,7 +222,7 @@ def check(count: int, seed: int) -> Iterator[Outcome]:
 
 
 def table() -> str:
-    """The bounds as a table in Markdown."""
+    """Return the bounds as a table in Markdown."""
     lines = ["| functions | results | gradients | because |", "|---|---|---|---|"]
     lines.append(f"| all others | {ONCE:g} | {ONCE:g} | computed in float32 and rounded once |")
     for bound in BOUNDS:
@@ -232,7 +232,7 @@ def table() -> str:
 
 
 def page(text: str) -> str:
-    """The page with the table between its marks."""
+    """Return the page with the table between its marks."""
     head, rest = text.split(START)
     return f"{head}{START}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
 

@@ -55,23 +55,23 @@ class Case(NamedTuple):
 
 
 def variable(values: Any) -> Any:
-    """A leaf."""
+    """Return a leaf."""
     return nn.Variable.from_numpy_array(values)
 
 
 def array(values: Any) -> Any:
-    """An NdArray."""
+    """Return an NdArray."""
     return nn.NdArray.from_numpy_array(values)
 
 
 def uncomputed(values: Any) -> Any:
-    """The result of a function that has not run."""
+    """Return the result of a function that has not run."""
     leaf = variable(values)
     return F.identity(leaf)
 
 
 def computed(values: Any) -> Any:
-    """The result of a function that has run."""
+    """Return the result of a function that has run."""
     result = uncomputed(values)
     result.forward()
     return result
@@ -335,7 +335,7 @@ def operators_of_specification() -> Iterator[Case]:
 
 
 def listed(table: dict[str, list[tuple[Callable[..., Any], list[Any]]]]) -> list[Case]:
-    """The rows of a table as cases."""
+    """Return the rows of a table as cases."""
     return [Case(f"{name}-{position}", *row) for name, rows in table.items() for position, row in enumerate(rows)]
 
 
@@ -406,12 +406,12 @@ def refuses_what_was_not_computed(case: Case, n: int, fresh: Callable[..., list[
 
 
 def flat(results: Any) -> list[Any]:
-    """The results of a call as a list."""
+    """Return the results of a call as a list."""
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
 def operands_after(operands: Sequence[Any]) -> list[Any]:
-    """The values of operands, which the call may have changed."""
+    """Return the values of operands, which the call may have changed."""
     return [(operand.d if isinstance(operand, nn.Variable) else operand.data).copy() for operand in operands]
 
 
@@ -425,7 +425,9 @@ def same(case: Case, kinds: Sequence[Any], given: Sequence[Any], expected: Seque
 
 
 def grown(case: Case, rng: np.random.Generator) -> Case:
-    """The case with larger operands: equal sizes stay equal, and what is new repeats what is there, so that indices fit."""
+    """Return the case with larger operands: equal sizes stay equal, and what is new repeats what is there, so that indices
+    fit.
+    """
     sizes = sorted({size for values in case.values for size in np.shape(values) if size > 1})
     chosen = rng.choice(sizes, int(rng.integers(1, len(sizes) + 1)), replace=False) if sizes else ()
     larger = {int(size): int(size + rng.integers(1, 4)) for size in chosen}

@@ -54,7 +54,7 @@ class Finding:
 
 
 def entries() -> dict[str, Entry]:
-    """A small network: several dtypes, shapes and groups."""
+    """Return a small network: several dtypes, shapes and groups."""
     rng = np.random.default_rng(7)
     return {
         "conv/W": Entry(rng.normal(size=(4, 3, 3, 3)).astype(np.float32), {"need_grad": True, "index": 0}),

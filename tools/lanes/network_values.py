@@ -39,7 +39,7 @@ def small_files(count: int) -> list[Drawn]:
 
 
 def entry(array: Any) -> dict[str, Any]:
-    """An array as JSON."""
+    """Return an array as JSON."""
     values = np.ascontiguousarray(array, np.float32)
     return {"shape": values.shape, "data": base64.b64encode(values.tobytes()).decode()}
 

@@ -37,7 +37,7 @@ _DEPTH = 5
 
 
 def drawn_text(seed: int) -> str:
-    """A text of all messages that a network, a training or an executor has, a part of the functions' among them."""
+    """Return a text of all messages that a network, a training or an executor has, a part of the functions' among them."""
     from nn_ext_nnp.schema import message
 
     rng = random.Random(seed)

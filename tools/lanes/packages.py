@@ -52,7 +52,7 @@ _GROUP: Final = "[nn_core.extensions]\n"
 
 
 def metadata_packages() -> dict[str, Callable[[Path], None]]:
-    """Packages that are nothing but metadata: a name, and a function that writes one into a folder."""
+    """Return packages that are nothing but metadata: a name, and a function that writes one into a folder."""
 
     def writer(entry_points: bytes, about: bytes | None = b"Name: nn-ext-hostile\nVersion: 1.0\n") -> Callable[[Path], None]:
         def write(folder: Path) -> None:

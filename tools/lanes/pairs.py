@@ -59,7 +59,7 @@ def ways(rng: np.random.Generator) -> list[Way]:
 
 
 def walk(n: int) -> Iterator[int]:
-    """A closed walk that has each ordered pair of n numbers once: a de Bruijn sequence, by its Lyndon words."""
+    """Yield a closed walk that has each ordered pair of n numbers once: a de Bruijn sequence, by its Lyndon words."""
     for i in range(n):
         yield i
         for j in range(i + 1, n):
@@ -89,7 +89,7 @@ class Graph:
         return found
 
     def step(self, way: Way) -> list[bytes]:
-        """The bits of the roots and of all gradients."""
+        """Return the bits of the roots and of all gradients."""
         trained = [self._variable(leaf.number) for leaf in self._program.leaves if leaf.need_grad]
         trained += [parameter for parameter in self._parameters.values() if parameter.need_grad]
         for leaf in self._program.leaves:

@@ -35,7 +35,7 @@ PATTERNS: Final = (0x7F, 0xFF)
 
 
 def filling(make: Callable[..., Any], pattern: int) -> Callable[..., Any]:
-    """A function that makes uninitialised arrays, with the bytes of its arrays set to `pattern`."""
+    """Return a function that makes uninitialised arrays, with the bytes of its arrays set to `pattern`."""
 
     @wraps(make)
     def filled(*args: Any, **kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ def perturb(pattern: int) -> None:
 
 
 def bits(case: Case) -> str:
-    """A digest of the results and gradients of a sample in a graph, and of the inputs that it updates."""
+    """Return a digest of the results and gradients of a sample in a graph, and of the inputs that it updates."""
     nn.seed(313)
     arrays: list[Any] = []
     with context_scope(case.context):
@@ -91,7 +91,7 @@ def chosen(count: int, seed: int) -> list[Case]:
 
 
 def digests(pattern: int, count: int, seed: int) -> dict[str, str]:
-    """The digest of each sample, with memory that holds `pattern`; odd patterns of `PATTERNS` go backwards."""
+    """Return the digest of each sample, with memory that holds `pattern`; odd patterns of `PATTERNS` go backwards."""
     picked = chosen(count, seed)
     perturb(pattern)
     return {str(case): bits(case) for case in (picked if pattern == PATTERNS[0] else reversed(picked))}

@@ -39,7 +39,7 @@ TASKS_OF_A_PROCESS = 5
 
 
 def train(seed: int) -> bytes:
-    """The bits of the losses of three training steps of a small network."""
+    """Return the bits of the losses of three training steps of a small network."""
     nn.set_num_threads(2)
     rng = np.random.default_rng(seed)
     backend = "cpu" if "cpu" in list_extensions() else "reference"

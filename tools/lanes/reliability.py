@@ -19,7 +19,7 @@ START, END = "<!-- figures: written by tools/lanes/reliability.py -->", "<!-- en
 
 
 def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option ``--report`` of a lane: the file of `record`."""
+    """Return the option ``--report`` of a lane: the file of `record`."""
     return click.option("--report", type=click.Path(path_type=Path), help="Record the figures in this file.")(command)
 
 
@@ -44,7 +44,7 @@ def record(
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """The records as a table in Markdown."""
+    """Return the records as a table in Markdown."""
     lines = ["| lane | part | tried | seed | findings | |", "|---|---|---|---|---|---|"]
     for found in records:
         seed = "" if found["seed"] is None else found["seed"]
@@ -55,7 +55,7 @@ def table(records: list[dict[str, Any]]) -> str:
 
 
 def page(text: str, records: list[dict[str, Any]]) -> str:
-    """The page with the table of these records between its marks."""
+    """Return the page with the table of these records between its marks."""
     head, rest = text.split(START)
     return f"{head}{START}\n\n{table(records)}\n\n{END}{rest.split(END)[1]}"
 

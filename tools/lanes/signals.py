@@ -81,7 +81,7 @@ class Probe:
         return int(self._library.astray())
 
     def attempt(self, work: Work) -> str | None:
-        """The bits of `work`."""
+        """Return the bits of `work`."""
         return work()
 
 
@@ -104,7 +104,7 @@ class Interrupts:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def attempt(self, work: Work) -> str | None:
-        """The bits of `work`, or None where an interrupt ended it."""
+        """Return the bits of `work`, or None where an interrupt ended it."""
         try:
             self._armed = True
             found = work()
@@ -153,7 +153,7 @@ MATMUL: Final = [(a, b) for a in ((128, 512), (512, 128)) for b in ((512, 90), (
 
 
 def large() -> dict[str, Work]:
-    """Computations that take milliseconds: square and thin products, convolutions, recurrent networks."""
+    """Return computations that take milliseconds: square and thin products, convolutions, recurrent networks."""
     table: list[tuple[Callable[..., Any], Sequence[tuple[int, ...]], Mapping[str, Any]]] = [
         *((F.affine, [(m, k), (k, n), (n,)], {}) for m, k, n in AFFINE),
         *((F.batch_matmul, [(2, *a), (2, *b)], {"transpose_a": a[0] > 128, "transpose_b": b[0] < 128}) for a, b in MATMUL),

@@ -98,7 +98,7 @@ class Planted:
         return changed
 
     def inputs(self) -> list[Numbers | None]:
-        """The inputs in the dtype of the sample, with the number if it is in one of them."""
+        """Return the inputs in the dtype of the sample, with the number if it is in one of them."""
         found: list[Numbers | None] = []
         for n, array in enumerate(numbers_of(self.spec, self.sample)):
             if array is None or array.dtype.kind != "f":
@@ -108,7 +108,7 @@ class Planted:
         return found
 
     def gradient(self, shape: tuple[int, ...], number: int) -> Numbers:
-        """The gradient of output `number`, with the special number if it is there."""
+        """Return the gradient of output `number`, with the special number if it is there."""
         drawn: Numbers = np.random.default_rng([number, len(shape)]).uniform(0.5, 1.5, shape)
         here = number == self.position - len(numbers_of(self.spec, self.sample))
         return self.plant(drawn) if here and drawn.size else drawn.astype(dtype_of(self.dtype))
@@ -157,7 +157,7 @@ class Graph:
                 x.data.get_data("w")[...] = array
 
     def values(self, clear: bool) -> Values:
-        """The results; then the gradients of the inputs for each floating output, of the first one if it clears."""
+        """Return the results; then the gradients of the inputs for each floating output, of the first one if it clears."""
         found = {f"output {n}": np.array(result.data.get_data("r")) for n, result in enumerate(self.results)}
         for number, result in enumerate(self.results if self.differentiable else []):
             if result.need_grad and result.dtype.kind not in "iub" and not (clear and number):
@@ -179,7 +179,7 @@ def _variable(array: Numbers | None, trained: bool) -> nn.Variable | None:
 
 
 def _before(x: nn.Variable) -> nn.Variable:
-    """A function that changes no floating number, of which backends make one step with the next."""
+    """Return a function that changes no floating number, of which backends make one step with the next."""
     return F.mul_scalar(x, 1.0) if x.dtype.kind not in "iub" else x
 
 
@@ -278,7 +278,7 @@ class Bench:
 
 
 def pattern(array: Numbers) -> Numbers:
-    """A letter for each number: n, + or - for an infinity, p or m for a number beyond zero, 0 or _ for a zero."""
+    """Return a letter for each number: n, + or - for an infinity, p or m for a number beyond zero, 0 or _ for a zero."""
     if array.dtype.kind in "iub":
         return np.where(array != 0, "p", "0")
     wide = array.astype(np.float64)

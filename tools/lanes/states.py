@@ -117,7 +117,7 @@ class Action:
 
 
 def drawn(rng: np.random.Generator) -> Action:
-    """A random action."""
+    """Return a random action."""
     fate = rng.random()
     return Action(
         way=str(rng.choice(_WAYS, p=[0.4, 0.45, 0.15])),
@@ -222,7 +222,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _whole(folder: Path) -> dict[int, tuple[int, int]]:
-    """The start and the value of each checkpoint that reads whole, by number."""
+    """Return the start and the value of each checkpoint that reads whole, by number."""
     found = {}
     for path in checkpoints_in(folder):
         try:

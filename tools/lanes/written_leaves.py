@@ -214,7 +214,7 @@ class Graph:
         self._roots = {"joined": F.concatenate(*flat)} if joined else dict(enumerate(results))
 
     def step(self) -> Outcome:
-        """The results, and the gradient of a trained leaf."""
+        """Return the results, and the gradient of a trained leaf."""
         try:
             nn.forward_all([*self._roots.values(), self._loss], clear_no_need_grad=True)
             found = {str(name): root.d.astype(float) for name, root in self._roots.items()}
@@ -267,7 +267,7 @@ class Lane:
 
 
 def contexts() -> dict[str, nn.Context]:
-    """The contexts that read leaves: both backends of this machine, and one of them in half precision."""
+    """Return the contexts that read leaves: both backends of this machine, and one of them in half precision."""
     found = {name: get_extension_context(name) for name in ("cpu", "reference") if name in list_extensions()}
     return {**found, "half": get_extension_context("cpu", type_config="half")} if "cpu" in found else found
 

@@ -80,7 +80,7 @@ def _watched(process: "subprocess.Popen[bytes]", at: Path) -> str:
 
 
 def results_of(folder: Path, seed: int, package: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The arrays of a file by name, and the errors by way of loading."""
+    """Return the arrays of a file by name, and the errors by way of loading."""
     described = json.loads((folder / f"{seed}.{package}.json").read_text())
     if not described["names"]:
         return {}, described["errors"]
@@ -153,7 +153,7 @@ def _moves(moved: Any, ours: Any, theirs: Any) -> bool:
 
 
 def _differences(about: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], failed: set[str]) -> dict[str, str]:
-    """The differences in the ways of loading that have not failed."""
+    """Return the differences in the ways of loading that have not failed."""
     random_ = {f"{net}: {name}" for net, more in about["networks"].items() for name in more["random"]}
     for number, more in enumerate(about["networks"].values()):
         random_ |= {f"Executor{number or ''}: y of {name}" for name in more["random"]}

@@ -88,7 +88,7 @@ def write_cases(folder: Path, names: Sequence[str], n_cases: int, seed: int) -> 
 
 
 def arrays_of(sample: Sample) -> dict[str, np.ndarray]:
-    """The arrays of a sample by name; those given by position are called x0, x1, ..."""
+    """Return the arrays of a sample by name; those given by position are called x0, x1, ..."""
     positional = {f"x{n}": array for n, array in enumerate(sample.inputs) if array is not None}
     return {**positional, **sample.named}
 
@@ -183,7 +183,7 @@ def _odd_shapes(ours: Results, theirs: Results) -> list[str]:
 
 
 def differing(api: str, ours: Results, theirs: Results) -> list[str]:
-    """The results whose values differ, with their largest absolute and relative error."""
+    """Return the results whose values differ, with their largest absolute and relative error."""
     found = []
     for key in theirs:
         given, expected = ours[key].astype(np.float64), theirs[key].astype(np.float64)

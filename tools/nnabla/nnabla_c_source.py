@@ -25,7 +25,7 @@ _SETTING = re.compile(r"_local_context\)->(\w+) = ([^;]+);")
 
 
 def source_of(text: str, folder: Path) -> str | None:
-    """The source for the network of a text; None when NNabla refuses it."""
+    """Return the source for the network of a text; None when NNabla refuses it."""
     (folder / "net.nntxt").write_text(text)
     sys.argv = ["nnabla_cli", "convert", "-O", "CSRC", "-b", "1", str(folder / "net.nntxt"), str(folder)]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):

@@ -25,7 +25,7 @@ def lenet(x: Any) -> Any:
 
 
 def residual(x: Any) -> Any:
-    """A way around a convolution, with running statistics."""
+    """Return a way around a convolution, with running statistics."""
     a = PF.convolution(x, 4, (3, 3), pad=(1, 1), with_bias=False, name="c1")
     a = F.relu(PF.batch_normalization(a, batch_stat=False, name="b1"))
     b = PF.convolution(a, 4, (3, 3), pad=(1, 1), with_bias=False, name="c2")
@@ -48,7 +48,7 @@ def dense(x: Any) -> Any:
 
 
 def shapes(x: Any) -> Any:
-    """Moved elements, and two layers that read the same."""
+    """Return moved elements, and two layers that read the same."""
     h = F.transpose(F.pad(x, (1, 1, 0, 2), mode="constant"), (0, 2, 3, 1))
     h = F.reshape(F.slice(h, start=(0, 1, 0, 0), stop=(1, 7, 8, 2), step=(1, 1, 2, 1)), (-1, 48))
     return F.log_softmax(F.maximum2(PF.affine(h, 4, name="a"), F.minimum_scalar(PF.affine(h, 4, name="b"), 0.1)))

@@ -35,7 +35,7 @@ class Draw:
         self.rng = np.random.default_rng(seed)
 
     def length(self, low: int = 1, high: int = 5) -> int:
-        """An integer in [low, high]."""
+        """Return an integer in [low, high]."""
         return int(self.rng.integers(low, high + 1))
 
     def shape(self, ndim: int | None = None, low: int = 1, high: int = 5) -> tuple[int, ...]:
@@ -43,7 +43,7 @@ class Draw:
         return tuple(self.length(low, high) for _ in range(self.length(1, 4) if ndim is None else ndim))
 
     def normal(self, *shape: int, scale: float = 1.0) -> np.ndarray:
-        """Normally distributed numbers."""
+        """Return normally distributed numbers."""
         return (scale * self.rng.normal(size=shape)).astype(np.float32)
 
     def uniform(self, low: float, high: float, *shape: int) -> np.ndarray:
@@ -65,7 +65,7 @@ class Draw:
         return self.rng.integers(0, 2, shape).astype(np.float32)
 
     def flag(self) -> bool:
-        """True or False."""
+        """Return True or False."""
         return bool(self.rng.integers(2))
 
     def one_of(self, *values: Any) -> Any:

@@ -23,7 +23,7 @@ _PLAIN = {"nnabla": lambda variable: variable.variable_instance, "nn_core": lamb
 
 
 def values_of(name, shape, kind):
-    """The numbers of an input, which follow from its name and shape."""
+    """Return the numbers of an input, which follow from its name and shape."""
     rng = np.random.RandomState(zlib.crc32(f"{name} {shape}".encode()))
     return rng.randn(*shape) if kind == "normal" else rng.randint(0, kind, shape)
 
@@ -44,7 +44,7 @@ class Package:
         self.drawn = folder / f"{seed}.parameters.h5"
 
     def run_executors(self, batch_size):
-        """The results of all executors, as the commands infer and forward compute them."""
+        """Return the results of all executors, as the commands infer and forward compute them."""
         sources = [str(self.path)] + ([str(self.drawn)] if self.name == "nn_core" else [])
         self.nn.clear_parameters()
         info = self.load(sources, prepare_data_iterator=False, batch_size=batch_size)
@@ -104,7 +104,7 @@ class Package:
         (outputs[0] if len(outputs) == 1 else self.functions.sink(*outputs)).forward()
 
     def run_networks(self, batch_size):
-        """The values of all variables of each network, as NnpLoader makes it."""
+        """Return the values of all variables of each network, as NnpLoader makes it."""
         found = {}
         self.nn.clear_parameters()
         loader = self.NnpLoader(str(self.path))

@@ -57,7 +57,7 @@ def read(nn, package, case, arrays, path):
 
 
 def setting(value):
-    """A setting as both packages take it."""
+    """Return a setting as both packages take it."""
     if isinstance(value, str) and value.startswith("np."):
         return getattr(np, value.removeprefix("np."))
     return tuple(value) if isinstance(value, list) else value

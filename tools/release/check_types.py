@@ -77,7 +77,7 @@ def by_pyright(folder: str, files: Iterable[Path]) -> list[Report]:
 
 
 def unexpected(checker: str, files: Iterable[Path], reported: set[tuple[Path, int]]) -> list[str]:
-    """The lines that should be reported and are not, and the other way round."""
+    """Return the lines that should be reported and are not, and the other way round."""
     problems = []
     for path in files:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -88,7 +88,7 @@ def unexpected(checker: str, files: Iterable[Path], reported: set[tuple[Path, in
 
 
 def readme_program() -> str:
-    """The Python blocks of the README, one after the other."""
+    """Return the Python blocks of the README, one after the other."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 

@@ -42,7 +42,7 @@ class Sample:
 
 
 def drawn(*shape: int) -> Callable[[int, torch.Generator], dict[str, Tensor]]:
-    """An input x of float32; a length of -1 is that of the case."""
+    """Return an input x of float32; a length of -1 is that of the case."""
     return lambda n, rng: {"x": torch.randn([n if dim == -1 else dim for dim in shape], generator=rng)}
 
 
@@ -193,7 +193,7 @@ def dense() -> nn.Module:
 
 
 def residuals() -> nn.Module:
-    """A residual network of width 4 and 8."""
+    """Return a residual network of width 4 and 8."""
     first = [nn.Conv2d(3, 4, 3, 1, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)]
     return nn.Sequential(*first, Residual(4, 4, 1), Residual(4, 8, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
 
@@ -225,7 +225,7 @@ SAMPLES: dict[str, Sample] = {
 
 
 def moved(model: nn.Module, rng: torch.Generator) -> nn.Module:
-    """The model in evaluation mode, with running statistics and scales that are not those of a new one."""
+    """Return the model in evaluation mode, with running statistics and scales that are not those of a new one."""
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
             if name.endswith("running_var"):

@@ -41,7 +41,7 @@ GRADIENTS: Final = (0.5, -0.25, 1.0)
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """A scope of parameters, a context and random numbers that everything here begins with."""
+    """Yield a scope of parameters, a context and random numbers that everything here begins with."""
     with nn.parameter_scope("", {}), nn.context_scope(nn.Context(["reference:float"])), nn.auto_forward(False):
         nn.seed(313)
         yield
@@ -92,7 +92,7 @@ class Run:
         return {"parameters": held, "solver": self.solver, "data": self.data, "average": self.average}
 
     def losses(self, count: int) -> list[float]:
-        """The losses of so many further steps."""
+        """Return the losses of so many further steps."""
         found = []
         for _ in range(count):
             self.x.d, self.t.d = self.data.next()
@@ -105,20 +105,20 @@ class Run:
         return found
 
     def trainer(self, folder: Path, epochs: int) -> Trainer:
-        """A trainer of this run, which saves each epoch."""
+        """Return a trainer of this run, which saves each epoch."""
         updater = Updater(self.data, [self.x, self.t], self.loss, self.solver, model=nn.get_parameters(grad_only=False))
         return Trainer(updater, every(epochs, "epoch"), folder, [Checkpoint(), self.average])
 
 
 def network() -> tuple[nn.Variable, nn.Variable]:
-    """A network, as an input and an output."""
+    """Return a network, as an input and an output."""
     x = nn.Variable((2, 1, 6, 6))
     h = F.relu(PF.batch_normalization(PF.convolution(x, 2, (3, 3)), batch_stat=False))
     return x, PF.affine(F.max_pooling(h, (2, 2)), 3)
 
 
 def image() -> np.ndarray[Any, Any]:
-    """The input of the network."""
+    """Return the input of the network."""
     return np.sin(np.arange(72, dtype=np.float32)).reshape(2, 1, 6, 6)
 
 

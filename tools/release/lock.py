@@ -20,7 +20,9 @@ _HEAD = """\
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """The requirements, in the order of their names; packages of this repository, which have no archive, are left out."""
+    """Return the requirements, in the order of their names; packages of this repository, which have no archive, are left
+    out.
+    """
     found = {}
     for entry in report["install"]:
         hashes = entry["download_info"].get("archive_info", {}).get("hashes", {})

@@ -82,14 +82,14 @@ class Place:
         return self.name in ("cuda", "cudnn")
 
     def context(self, type_config: str) -> nn.Context:
-        """The context of the backend in a type; tf32 is float32 whose products are rounded."""
+        """Return the context of the backend in a type; tf32 is float32 whose products are rounded."""
         settings: dict[str, Any] = {"type_config": "float" if type_config == "tf32" else type_config}
         if self.is_device:
             settings |= {"device_id": self.device_id, "tf32": type_config == "tf32"}
         return get_extension_context(self.name, **settings)
 
     def some(self, sizes: Sequence[Any]) -> Sequence[Any]:
-        """The sizes to be checked: all of them, or the last one."""
+        """Return the sizes to be checked: all of them, or the last one."""
         return sizes[-1:] if self.is_short else sizes
 
 
@@ -254,7 +254,7 @@ def _compared(
 
 
 def _run(compute: Callable[..., Any], inputs: Sequence[Any], context: nn.Context) -> list[Any]:
-    """The result and the gradients."""
+    """Return the result and the gradients."""
     with nn.context_scope(context):
         variables = [nn.Variable.from_numpy_array(values, need_grad=True) for values in inputs]
         y = compute(*variables)
@@ -266,7 +266,9 @@ def _run(compute: Callable[..., Any], inputs: Sequence[Any], context: nn.Context
 
 
 def _difference(found: Any, expected: Any) -> float:
-    """The norm of the difference as a part of that of the values; or a tenth of the largest difference, if that is more."""
+    """Return the norm of the difference as a part of that of the values; or a tenth of the largest difference, if that is
+    more.
+    """
     difference, size = found.astype(np.float64) - expected, np.abs(expected)
     error = float(np.linalg.norm(difference) / max(np.linalg.norm(expected), 1e-30))
     largest = float(np.abs(difference).max() / max(size.max(), 1e-30))

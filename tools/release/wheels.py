@@ -21,19 +21,19 @@ ROOT = Path(__file__).parents[2]
 
 
 def packages() -> list[str]:
-    """The folders of the core and of the extensions."""
+    """Return the folders of the core and of the extensions."""
     return [".", *sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("extensions/*/pyproject.toml"))]
 
 
 def sources() -> list[Path]:
-    """The files of the repository, without what was built in it."""
+    """Return the files of the repository, without what was built in it."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return [Path(name) for name in names if name and (ROOT / name).is_file()]
 
 
 def build(package: str, folder: Path, epoch: str, options: tuple[str, ...]) -> Path:
-    """The wheel of a package, built from a copy of the repository in `folder`."""
+    """Return the wheel of a package, built from a copy of the repository in `folder`."""
     for path in sources():
         (folder / "source" / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, folder / "source" / path)
@@ -49,7 +49,7 @@ def build(package: str, folder: Path, epoch: str, options: tuple[str, ...]) -> P
 
 
 def differences(one: Path, two: Path) -> list[str]:
-    """The members of two wheels that differ, or "order and dates" if only the archives do."""
+    """Return the members of two wheels that differ, or "order and dates" if only the archives do."""
     if one.read_bytes() == two.read_bytes():
         return []
     contents = []

@@ -18,12 +18,12 @@ class Examples(Extension):
     """Gives sections of examples the name that griffe knows."""
 
     def on_object(self, *, obj: Object, **kwargs: Any) -> None:
-        """Called by griffe for each object."""
+        """Take an object that griffe has found."""
         if obj.docstring is not None:
             obj.docstring.value = _BLOCK.sub(":", _EXAMPLE.sub(r"\1Examples:", obj.docstring.value))
 
     def on_class_members(self, *, cls: Class, **kwargs: Any) -> None:
-        """Called by griffe for each class whose members it has."""
+        """Take a class whose members griffe has."""
         python = kwargs.get("node")
         described = vars(getattr(python, "obj", type(None)))
         for name, member in described.items():

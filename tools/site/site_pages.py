@@ -78,7 +78,7 @@ def _real(uri: str) -> str:
 
 
 def _outside(path: Path) -> list[Path]:
-    """The files outside of docs/ that a page links to."""
+    """Return the files outside of docs/ that a page links to."""
     links = (match.group(2) for match in _LINK.finditer(path.read_text(encoding="utf-8")))
     targets = ((path.parent / link).resolve() for link in links if "://" not in link)
     return [
@@ -101,7 +101,7 @@ def _content(path: Path) -> str:
 
 
 def _tutorial(script: Path) -> str:
-    """A page from the docstring of a script, its code, and what it printed and drew."""
+    """Return a page from the docstring of a script, its code, and what it printed and drew."""
     text = script.read_text(encoding="utf-8")
     _, docstring, code = text.split('"""', 2)
     title, _, rest = docstring.partition("\n")

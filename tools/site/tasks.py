@@ -55,7 +55,7 @@ def tasks() -> list[Task]:
 
 
 def lines_of(program: str) -> int:
-    """Number of lines of code."""
+    """Return number of lines of code."""
     nodes = ast.walk(ast.parse(program))
     documented = [node for node in nodes if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))]
     docstrings = {node.body[0].lineno for node in documented if ast.get_docstring(node) is not None}
@@ -73,7 +73,7 @@ def lines_of(program: str) -> int:
 
 
 def page() -> str:
-    """The page with its table."""
+    """Return the page with its table."""
     rows = [(task, *(lines_of(path.read_text(encoding="utf-8")) for path in (task.ours, task.peer))) for task in tasks()]
     not_longer = sum(ours <= theirs for _, ours, theirs in rows)
     totals = [sum(row[column] for row in rows) for column in (1, 2)]

@@ -36,7 +36,7 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
@@ -60,7 +60,7 @@ def nn_core():
 
 
 def network(nn, F, PF, x):
-    """The blocks: (B, T, D) -> (B, T, D)."""
+    """Return the blocks: (B, T, D) -> (B, T, D)."""
     batch, tokens, width, heads = SIZES.batch, SIZES.tokens, SIZES.width, SIZES.heads
 
     def attention(h):
@@ -87,7 +87,7 @@ def torch(scope=contextlib.nullcontext):
 
 
 def torch_compile(scope=contextlib.nullcontext):
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile, scope)

@@ -33,7 +33,7 @@ def data():
 
 
 def nn_core():
-    """Static graph."""
+    """Build a static graph."""
     import nn_core as nn
     import nn_core.functions as F
     import nn_core.parametric_functions as PF
@@ -89,7 +89,7 @@ def torch(scope=contextlib.nullcontext):
 
 
 def torch_compile(scope=contextlib.nullcontext):
-    """The network compiled."""
+    """Compile the network."""
     import torch as th
 
     return _torch(th, th.compile, scope)

@@ -39,5 +39,5 @@ class FirstEpochCache(DataSource):
 
 
 def read_text(path: Path) -> "np.ndarray[Any, np.dtype[np.float32]]":
-    """The codes of the characters of a text."""
+    """Return the codes of the characters of a text."""
     return np.array([ord(character) for character in path.read_text(encoding="utf-8")], np.float32)

@@ -12,7 +12,7 @@ class DropDropout(FunctionModifier):
     """Leave dropout out: ``GraphConverter(["drop_dropout"])``."""
 
     def modify(self, f: Function, inputs: list[nn.Variable]) -> nn.Variable | None:
-        """The input in the place of the output."""
+        """Return the input in the place of the output."""
         return inputs[0] if f.info.type_name == "Dropout" else None
 
 
@@ -23,7 +23,7 @@ class SigmoidThenRelu:
     function = "Sigmoid"
 
     def settings(self, *args: Mapping[str, object]) -> Mapping[str, object]:
-        """A sigmoid has none."""
+        """Return no parameters: a sigmoid has none."""
         return {}
 
 
@@ -31,7 +31,7 @@ class TextViewer:
     """Writes the functions of a graph, one a line."""
 
     def view(self, output: nn.Variable) -> str:
-        """The text."""
+        """Return the text."""
         lines: list[str] = []
         output.visit(lambda function: lines.append(f"{function.name} {[v.shape for v in function.inputs]}"))
         return "\n".join(lines)

@@ -17,7 +17,7 @@ def count_positive_shape(x: Shape) -> tuple[Shape, ...]:
 
 @kernel("kinds.CountPositive")
 def count_positive(xp: Namespace, x: Array) -> Array:
-    """Reference kernel."""
+    """Compute the reference."""
     return xp.sum((x > 0).astype(x.dtype), axis=1)
 
 

@@ -43,13 +43,13 @@ def nn_core_commands() -> Sequence[CommandInfo]:
 
 @hookimpl
 def nn_core_training() -> Sequence[TrainingInfo]:
-    """A logger for the trainer."""
+    """Return a logger for the trainer."""
     return [TrainingInfo(name="LossLogger", role="logger", target="nn_ext_kinds.training:LossLogger")]
 
 
 @hookimpl
 def nn_core_communicators() -> Sequence[CommunicatorInfo]:
-    """An engine of communicators, for one process."""
+    """Return an engine of communicators, for one process."""
     return [CommunicatorInfo(name="counted", target="nn_ext_kinds.training:Counted")]
 
 
@@ -86,7 +86,7 @@ def nn_core_schedulers() -> Sequence[SchedulerInfo]:
 
 @hookimpl
 def nn_core_data() -> Sequence[DataInfo]:
-    """A source of data, a cache, and a reader of the cells of tables."""
+    """Return a source of data, a cache, and a reader of the cells of tables."""
     where = "nn_ext_kinds.data"
     return [
         DataInfo(name="CountingSource", role="source", target=f"{where}:CountingSource"),
@@ -97,7 +97,7 @@ def nn_core_data() -> Sequence[DataInfo]:
 
 @hookimpl
 def nn_core_passes() -> Sequence[PassInfo]:
-    """A pass over graphs, and functions that are run as one."""
+    """Return a pass over graphs, and functions that are run as one."""
     where = "nn_ext_kinds.graphs"
     return [
         PassInfo(name="drop_dropout", role="pass", target=f"{where}:DropDropout"),
@@ -107,7 +107,7 @@ def nn_core_passes() -> Sequence[PassInfo]:
 
 @hookimpl
 def nn_core_viewers() -> Sequence[ViewerInfo]:
-    """A viewer of graphs, and a monitor."""
+    """Return a viewer of graphs, and a monitor."""
     where = "nn_ext_kinds.graphs"
     return [
         ViewerInfo(name="TextViewer", role="viewer", target=f"{where}:TextViewer"),
@@ -123,7 +123,7 @@ def nn_core_tracers() -> Sequence[TracerInfo]:
 
 @hookimpl
 def nn_core_words() -> Sequence[WordInfo]:
-    """A topic and a tag of operators: ``nn-core ops --topic kinds.counting``."""
+    """Return a topic and a tag of operators: ``nn-core ops --topic kinds.counting``."""
     return [
         WordInfo(name="kinds.counting", role="topic", description="Functions that count."),
         WordInfo(name="kinds.exact", role="tag", description="Results are exact in every dtype."),
@@ -132,6 +132,8 @@ def nn_core_words() -> Sequence[WordInfo]:
 
 @hookimpl
 def nn_core_functions() -> Sequence[FunctionPackage]:
-    """An operator with a topic and a tag of this plugin, and an overlay: a kernel for operator and backend of the core."""
+    """Return an operator with a topic and a tag of this plugin, and an overlay: a kernel for operator and backend of the
+    core.
+    """
     spec = Path(__file__).with_name("functions.yaml")
     return [FunctionPackage(spec=spec, overlays={"reference": {"Abs": Abs()}}, samples="nn_ext_kinds.samples")]

@@ -32,7 +32,7 @@ class SignSgdKernel:
         return self
 
     def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Any, hyper: Array) -> Step:
-        """A function that changes these arrays each time it is called."""
+        """Return a function that changes these arrays each time it is called."""
 
         def run() -> None:
             for w, g in zip(params, grads, strict=True):
@@ -51,6 +51,6 @@ class TriangleScheduler(BaseLearningRateScheduler):
         self.peak, self.half = peak, half
 
     def get_learning_rate(self, iter: int) -> float:  # noqa: A002  # the name of the interface
-        """The learning rate of iteration `iter`."""
+        """Return the learning rate of iteration `iter`."""
         position = iter % (2 * self.half)
         return self.peak * min(position, 2 * self.half - position) / self.half

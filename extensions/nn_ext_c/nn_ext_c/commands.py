@@ -50,7 +50,7 @@ def export_c(
 
 
 def _loaded(path: Path, name: str | None, batch_size: int, dimension: tuple[str, ...]) -> Any:
-    """A network with inputs and outputs by name."""
+    """Return a network with inputs and outputs by name."""
     read = find_extension("file_formats", path.suffix, "read_network")
     if dimension:
         loaded = read(path, dimensions=_lengths(dimension))
@@ -75,7 +75,7 @@ def _lengths(dimension: tuple[str, ...]) -> dict[str, int]:
 
 
 def _samples(path: Path) -> Any:
-    """An array, or arrays by name."""
+    """Return an array, or arrays by name."""
     try:
         found = np.load(path, allow_pickle=False)
         return found if isinstance(found, np.ndarray) else dict(found)

@@ -29,7 +29,7 @@ def export_source(
     percentile: float = 99.99,
     io: str = "float32",
 ) -> Source:
-    """The graph of `outputs` as the texts of a header and a source of C.
+    """Return the graph of `outputs` as the texts of a header and a source of C.
 
     Args:
         outputs: a Variable, a sequence of them, or a mapping from names; or a network that `nn_core.utils` has loaded.
@@ -71,7 +71,7 @@ def quantize(
     method: str = "minmax",
     percentile: float = 99.99,
 ) -> IntegerNetwork:
-    """The integer network that ``dtype="int8"`` writes; `nn_ext_c.integer.reference.run` computes its bits in NumPy.
+    """Return the integer network that ``dtype="int8"`` writes; `nn_ext_c.integer.reference.run` computes its bits in NumPy.
 
     Args:
         outputs: see `export_source`.
@@ -146,7 +146,7 @@ def export(
 
 
 def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str, nn.Variable]]:
-    """Outputs and inputs by name.
+    """Return outputs and inputs by name.
 
     Raises:
         ArgumentError: when an output or input is something else than a Variable, or an input is no leaf or given twice.

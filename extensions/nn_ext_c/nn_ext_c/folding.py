@@ -45,7 +45,7 @@ class _Folding(BatchNormalizationFoldingModifierInner):
         return self.rebuilt(before, f, before.inputs[0], weight * scale.reshape(-1, *[1] * (weight.ndim - 1)), bias)
 
     def new_parameter(self, like: nn.Variable, suffix: str, values: Any, need_grad: bool = True) -> nn.Variable:
-        """A constant; no scope gets it."""
+        """Return a constant; no scope gets it."""
         parameter = nn.Variable.from_numpy_array(values)
         stem = self.made.get(like, like.name or "weight")
         self.made[parameter] = stem if suffix.startswith("w") else f"{stem.rpartition('/')[0]}/b"
@@ -70,7 +70,7 @@ def _before_jumps(outputs: Collection[nn.Variable]) -> set[Function]:
 def folded(
     outputs: Mapping[str, nn.Variable], inputs: Collection[nn.Variable], names: Mapping[nn.Variable, str]
 ) -> tuple[dict[str, nn.Variable], dict[nn.Variable, str]]:
-    """A copy of the graph with what can be folded, and the names of constants in it."""
+    """Return a copy of the graph with what can be folded, and the names of constants in it."""
     folding = _Folding(inputs, names, _before_jumps(list(outputs.values())))
     copies = folding.convert(list(outputs.values()))
     return dict(zip(outputs, copies, strict=True)), folding.made

@@ -24,7 +24,7 @@ _LARGEST: Final = 2**24
 def program_of(
     outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable], names: Mapping[nn.Variable, str]
 ) -> Program:
-    """The functions between `inputs` and `outputs` as a program in float32.
+    """Return the functions between `inputs` and `outputs` as a program in float32.
 
     Args:
         outputs: what is computed, by name.
@@ -124,7 +124,7 @@ class _Drafting:
         return [made] if isinstance(made, Value) else list(made)
 
     def _computed(self, function: Function, inputs: Sequence[Value | None]) -> list[Value | None]:
-        """The results of a function of constants, as constants."""
+        """Return the results of a function of constants, as constants."""
         variables = [
             given if given.parent is None else nn.Variable.from_numpy_array(array_of(value, "an input"))
             for given, value in zip(function.inputs, (v for v in inputs if v is not None), strict=True)
@@ -146,7 +146,7 @@ class _Drafting:
 
 
 def run_function(function: Function, inputs: Sequence[nn.Variable], settings: dict[str, Any]) -> list[Array]:
-    """The results of a function on other inputs, with some settings changed."""
+    """Return the results of a function on other inputs, with some settings changed."""
     with nn.context_scope(nn.Context(["reference:float"])), nn.auto_forward(False):
         made = function.applied_to(*inputs, **{k: v for k, v in settings.items() if function.args.get(k) != v})
         outputs = list(made) if isinstance(made, (list, tuple)) else [made]
@@ -158,18 +158,18 @@ def run_function(function: Function, inputs: Sequence[nn.Variable], settings: di
 
 
 def key_of(variable: Any) -> Any:
-    """A leaf by itself; a result by its function and its place."""
+    """Return a leaf by itself; a result by its function and its place."""
     function = variable.parent
     return (None, variable) if function is None else (function, function.outputs.index(variable))
 
 
 def unread(function: Function) -> str | None:
-    """The reason why what this package knows of a function is not all that its call sets, if so."""
+    """Return the reason why what this package knows of a function is not all that its call sets, if so."""
     refusal = KNOWN_OPERATORS.refusal(spec_of(function), function.args, function.node.inputs)
     return None if refusal is None else refusal.reason
 
 
 def spec_of(function: Function) -> FunctionSpec:
-    """The specification of a function."""
+    """Return the specification of a function."""
     spec = function_spec(function.name)
     return function.node.spec if spec is None else spec

@@ -117,13 +117,13 @@ class Code:
         return [Index(((f"k{k}", 1),)) for k in range(n)]
 
     def text(self) -> str:
-        """The statements, all blocks closed."""
+        """Return the statements, all blocks closed."""
         self.close_to(0)
         return "\n".join(self.lines)
 
 
 def dot(counters: Sequence[Index], strides: Sequence[int]) -> Index:
-    """The offset of an element."""
+    """Return the offset of an element."""
     return sum((counter * stride for counter, stride in zip(counters, strides, strict=True)), Index())
 
 
@@ -145,7 +145,7 @@ def merged(shape: Sequence[int], strides: Sequence[Shape]) -> tuple[Shape, list[
 
 
 def number(value: float) -> str:
-    """A float32 as C writes it: the shortest digits that give it back."""
+    """Return a float32 as C writes it: the shortest digits that give it back."""
     single = np.float32(value)
     if np.isnan(single):
         return "NAN"

@@ -45,7 +45,7 @@ def _spans(steps: list[Step]) -> dict[Buffer, Span]:
 
 
 def _joined(steps: list[Step], spans: dict[Buffer, Span]) -> dict[Buffer, Buffer]:
-    """The buffer whose memory each one has: its own, or that of an input of the step that writes it."""
+    """Return the buffer whose memory each one has: its own, or that of an input of the step that writes it."""
     owners = {buffer: buffer for buffer in spans}
     for number, step in enumerate(steps):
         for argument in step.in_place:

@@ -10,7 +10,7 @@ KNOWN_OPERATORS = KnownOperators("0.1")
 
 @hookimpl
 def nn_core_file_formats() -> list[FileFormatInfo]:
-    """Sources of C."""
+    """Return sources of C."""
     return [
         FileFormatInfo(
             name="c",

@@ -57,21 +57,21 @@ class Value:
         return not self.offset and self.size == self.buffer.size and all(n == 1 or s == w for n, s, w in pairs)
 
     def places(self) -> Array:
-        """The position of each element in the buffer, in the shape of this value."""
+        """Return the position of each element in the buffer, in the shape of this value."""
         total = np.full(self.shape, self.offset, np.int64)
         for axis, (length, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
             total += (np.arange(length) * stride).reshape((-1,) + (1,) * (len(self.shape) - axis - 1))
         return total
 
     def broadcast(self, shape: Sequence[int]) -> Value:
-        """This value repeated along new leading axes and those of length 1."""
+        """Return this value repeated along new leading axes and those of length 1."""
         added = len(shape) - len(self.shape)
         pairs = zip(self.shape, self.strides, shape[added:], strict=True)
         strides = (0,) * added + tuple(stride if n == wanted else 0 for n, stride, wanted in pairs)
         return Value(self.buffer, tuple(shape), strides, self.offset)
 
     def transpose(self, axes: Sequence[int]) -> Value:
-        """The axes in another order."""
+        """Return the axes in another order."""
         return Value(self.buffer, tuple(self.shape[k] for k in axes), tuple(self.strides[k] for k in axes), self.offset)
 
     def at(self, axis: int, start: int, length: int) -> Value:
@@ -85,7 +85,7 @@ class Value:
         return Value(self.buffer, one.shape[:axis] + one.shape[axis + 1 :], _without(self.strides, axis), one.offset)
 
     def insert(self, axis: int) -> Value:
-        """A new axis of length 1."""
+        """Return a new axis of length 1."""
         shape = (*self.shape[:axis], 1, *self.shape[axis:])
         return Value(self.buffer, shape, (*self.strides[:axis], 0, *self.strides[axis:]), self.offset)
 
@@ -160,11 +160,11 @@ class Program:
         self._constants: dict[tuple[str, Shape, bytes], Value] = {}
 
     def new(self, shape: Sequence[int], dtype: str = "float32") -> Value:
-        """An array in memory of its own."""
+        """Return an array in memory of its own."""
         return whole(Buffer(math.prod(shape), dtype), shape)
 
     def constant(self, values: Any, dtype: str = "float32", name: str = "constant") -> Value:
-        """An array that is written into the source; equal ones are written once."""
+        """Return an array that is written into the source; equal ones are written once."""
         array = np.ascontiguousarray(values, dtype=dtype).reshape(np.shape(values))
         key = (dtype, array.shape, array.tobytes())
         if key not in self._constants:
@@ -187,11 +187,11 @@ class Program:
         self.steps = kept[::-1]
 
     def constants(self) -> list[Buffer]:
-        """The constants that steps read, in the order of their first use."""
+        """Return the constants that steps read, in the order of their first use."""
         used = (buffer for step in self.steps for buffer in step.read if buffer.kind == "constant")
         return list(dict.fromkeys(used))
 
 
 def whole(buffer: Buffer, shape: Sequence[int]) -> Value:
-    """A value that fills a buffer."""
+    """Return a value that fills a buffer."""
     return Value(buffer, tuple(shape), strides_of(shape))

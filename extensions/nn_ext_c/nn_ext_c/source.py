@@ -51,13 +51,13 @@ class Source:
 
 
 def identifier(text: str) -> str:
-    """A name of C for any text."""
+    """Return a name of C for any text."""
     found = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "unnamed"
     return f"_{found}".replace("_", "n_", 1) if found[0].isdigit() else found
 
 
 def port_name(text: str) -> str:
-    """The name of an input or an output in C: not in capitals alone, which macros have."""
+    """Return the name of an input or an output in C: not in capitals alone, which macros have."""
     found = identifier(text)
     return found.lower() if found.isupper() else found
 
@@ -69,7 +69,7 @@ class Names:
     taken: set[str] = field(default_factory=set)
 
     def fresh(self, stem: str) -> str:
-        """The stem, or with a number."""
+        """Return the stem, or with a number."""
         name, count = stem, 0
         while name.upper() in self.taken or name in _KEYWORDS:
             count += 1
@@ -206,7 +206,7 @@ class Writer:
         return "\n".join([head, *_rows(buffer.values), "};", ""])
 
     def _steps(self) -> tuple[list[str], list[str]]:
-        """The functions, each once, and the calls."""
+        """Return the functions, each once, and the calls."""
         names: dict[tuple[str, str, bool], str] = {}
         functions, calls = [], []
         for step in self.program.steps:
@@ -251,7 +251,7 @@ def _snake(title: str) -> str:
 
 
 def written(program: Program, name: str, notes: Sequence[str]) -> Source:
-    """The header and the source of a program.
+    """Return the header and the source of a program.
 
     Args:
         program: what is written.

@@ -13,7 +13,7 @@ from nn_ext_contrib.operators.ctc import ctc_loss
 
 @cache
 def _ctc() -> Callable[..., int] | None:
-    """The function of src/ctc.c, or None where it was not compiled."""
+    """Return the function of src/ctc.c, or None where it was not compiled."""
     found = find_spec("nn_ext_contrib._native")
     if found is None or found.origin is None:
         return None
@@ -41,7 +41,7 @@ class CtcLoss:
         return _Forward(call)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The slope of each sample times its gradient."""
+        """Return the slope of each sample times its gradient."""
 
         def run(*arrays: Array) -> None:
             slope, grad, dx = arrays[5:8]

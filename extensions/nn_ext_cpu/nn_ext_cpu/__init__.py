@@ -27,12 +27,12 @@ def array_classes() -> list[str]:
 
 
 def get_device_count() -> int:
-    """Number of devices: the host is one."""
+    """Return number of devices: the host is one."""
     return 1
 
 
 def get_devices() -> list[str]:
-    """The ``device_id`` of each device."""
+    """Return the ``device_id`` of each device."""
     return ["0"]
 
 

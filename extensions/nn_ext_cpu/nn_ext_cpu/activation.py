@@ -37,7 +37,7 @@ class Softmax:
         return self._prepared(call, "_backward", backward_arrays(call, wanted), [1, 2, 3])
 
     def _prepared(self, call: Call, suffix: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int]) -> Runner:
-        """The operation on lines in one piece, or on many lines next to each other."""
+        """Return the operation on lines in one piece, or on many lines next to each other."""
         (x,), axis = call.inputs, call.args["axis"]
         assert x is not None and isinstance(axis, int)
         neighbours = x.strides is None and math.prod(x.shape[axis + 1 :]) > 1
@@ -47,7 +47,7 @@ class Softmax:
 
 
 def _slope_view(call: Call) -> dict[str, Shape]:
-    """The slopes along the channel axis of x0."""
+    """Return the slopes along the channel axis of x0."""
     x0, x1 = call.inputs
     assert x0 is not None
     assert x1 is not None
@@ -57,7 +57,7 @@ def _slope_view(call: Call) -> dict[str, Shape]:
 
 
 def _leaky_relu_slope(call: Call) -> dict[str, str]:
-    """The sign of x tells the slope, as that of y does unless alpha turns it over."""
+    """Return the sign of x tells the slope, as that of y does unless alpha turns it over."""
     (seen,) = call.spec.needed(call.args)
     return {"x": f"dx = leaky_relu_grad dy {seen} ; alpha"}
 

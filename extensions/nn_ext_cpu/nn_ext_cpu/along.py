@@ -150,7 +150,7 @@ class Norm:
 
 
 def _axes(call: Call) -> Sequence[int]:
-    """The axes of a reduction, or the one of a running result."""
+    """Return the axes of a reduction, or the one of a running result."""
     axes = call.args["axes"] if "axes" in call.args else (call.args["axis"],)
     assert isinstance(axes, tuple)
     return axes  # type: ignore[return-value]  # ints by the specification
@@ -192,7 +192,7 @@ def _copied(
 
 
 def _kept(call: Call) -> Shape:
-    """The shape of x with length 1 on the axes."""
+    """Return the shape of x with length 1 on the axes."""
     (x,) = call.inputs
     assert x is not None
     return tuple(1 if axis in _axes(call) else length for axis, length in enumerate(x.shape))
@@ -201,7 +201,7 @@ def _kept(call: Call) -> Shape:
 def _prepared(
     call: Call, operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], **settings: bool
 ) -> Runner:
-    """The operation on arrays like x as (A, C, B), and on others as (A, B)."""
+    """Return the operation on arrays like x as (A, C, B), and on others as (A, B)."""
     blocks = _blocks(call)
     assert blocks is not None
     return _on(arrays, blocks, operation, places, **settings)
@@ -231,7 +231,7 @@ def _program(
     names: dict[str, int],
     **settings: float,
 ) -> _native.Op:
-    """A program on the arrays that have a view."""
+    """Return a program on the arrays that have a view."""
     places = [k if view is not None else -1 for k, view in enumerate(views)]
     program = compile_program(lines, names, len(arrays), settings)
     return _native.prepare("pointwise", arrays, views=list(views), places=places, program=program)

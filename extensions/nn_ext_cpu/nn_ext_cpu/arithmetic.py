@@ -51,7 +51,7 @@ def _inputs(call: Call) -> list[str]:
 
 
 def _factors(call: Call) -> Mapping[str, str]:
-    """The gradient of each factor: dy times all others; none where these are too many for one program."""
+    """Return the gradient of each factor: dy times all others; none where these are too many for one program."""
     names = _inputs(call)
     if 2 * len(names) + 2 >= MAX_REGISTERS:
         return {}

@@ -36,7 +36,7 @@ class Attention:
         return self._prepared(f"{self._operation}_backward", backward_arrays(call, wanted), call)
 
     def _prepared(self, operation: str, arrays: Sequence[ArrayDesc | None], call: Call) -> Runner:
-        """The operation on arrays with their leading axes as one; a mask keeps its axes, which may be broadcast."""
+        """Return the operation on arrays with their leading axes as one; a mask keeps its axes, which may be broadcast."""
         q, k, _, mask = call.inputs
         assert q is not None and k is not None
         leading = len(q.shape) - 2

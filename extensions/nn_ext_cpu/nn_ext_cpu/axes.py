@@ -75,7 +75,7 @@ def refuse_samples(call: Call) -> Refusal | None:
 
 
 def base_axis_of(call: Call) -> int:
-    """The first axis of a sample."""
+    """Return the first axis of a sample."""
     base_axis = call.args["base_axis"]
     assert isinstance(base_axis, int)
     return base_axis
@@ -84,7 +84,7 @@ def base_axis_of(call: Call) -> int:
 def by_axes(
     operation: str, arrays: Sequence[ArrayDesc | None], places: Sequence[int], base_axis: int, value: float = 0.0
 ) -> _native.Op:
-    """An operation on arrays seen as samples of the axes from `base_axis` on; `value` pads their surroundings."""
+    """Return an operation on arrays seen as samples of the axes from `base_axis` on; `value` pads their surroundings."""
     views = []
     for desc in (arrays[place] for place in places):
         assert desc is not None

@@ -59,7 +59,7 @@ class CpuBackend:
         return np
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised array, of memory that earlier ones have given back where it fits."""
+        """Return a new uninitialised array, of memory that earlier ones have given back where it fits."""
         array: Array = _native.empty(shape, numpy_dtype(dtype))
         return array
 
@@ -70,17 +70,17 @@ class CpuBackend:
         return functools.partial(make, shape, kind)
 
     def from_numpy(self, array: Array) -> Array:
-        """A copy of `array`."""
+        """Return a copy of `array`."""
         copy = self.empty(array.shape, array.dtype.name)
         copy[...] = array
         return copy
 
     def to_numpy(self, array: Array) -> Array:
-        """The array itself."""
+        """Return the array itself."""
         return np.asarray(array)
 
     def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
-        """A kernel that copies an array over another of its shape, between layouts, and float32 and bfloat16."""
+        """Return a kernel that copies an array over another of its shape, between layouts, and float32 and bfloat16."""
         if source.dtype in FLOATING and target.dtype in FLOATING:
             return _native.prepare("pointwise", [source, target], program=[("copy", 1, [0], [])])
         return None

@@ -26,7 +26,7 @@ class FirstOf:
         return refusal
 
     def layout(self, call: Call) -> str:
-        """That of the chosen kernel."""
+        """Return that of the chosen kernel."""
         layout = getattr(self._chosen(call), "layout", None)
         return "contiguous" if layout is None else str(layout(call))
 

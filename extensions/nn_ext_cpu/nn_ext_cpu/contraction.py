@@ -30,7 +30,7 @@ class Steps:
         self._made: list[Any] = []
 
     def working(self, shape: Shape) -> int:
-        """The place of an array for a result in between."""
+        """Return the place of an array for a result in between."""
         self._arrays.append(ArrayDesc(shape, FLOAT))
         return len(self._arrays) - 1
 
@@ -125,7 +125,7 @@ class Einsum:
 
 
 def _groups(a: str, b: str, y: str) -> tuple[str, str, str, str]:
-    """The letters that count matrices, those of rows, of columns, and those that are summed."""
+    """Return the letters that count matrices, those of rows, of columns, and those that are summed."""
     return (
         "".join(letter for letter in y if letter in a and letter in b),
         "".join(letter for letter in y if letter not in b),
@@ -148,7 +148,7 @@ def _refuse_terms(call: Call, descs: Sequence[ArrayDesc]) -> Refusal | None:
 
 
 def _lengths(call: Call, terms: Sequence[str]) -> dict[str, int]:
-    """The length of the axis of each letter."""
+    """Return the length of the axis of each letter."""
     lengths: dict[str, int] = {}
     for term, desc in zip(terms, call.inputs, strict=True):
         assert desc is not None
@@ -157,7 +157,7 @@ def _lengths(call: Call, terms: Sequence[str]) -> dict[str, int]:
 
 
 def _terms(call: Call) -> tuple[str, str, str]:
-    """The letters of both arrays and of the result."""
+    """Return the letters of both arrays and of the result."""
     left, arrow, right = str(call.args["equation"]).replace(" ", "").partition("->")
     a, _, b = left.partition(",")
     return a, b, right if arrow else "".join(sorted(set(a) ^ set(b)))
@@ -218,7 +218,7 @@ class BroadcastMatmul:
         return bool(call.args[("transpose_a", "transpose_b")[position]])
 
     def _expanded(self, call: Call, steps: Steps, position: int, place: int) -> Stack:
-        """An operand with a matrix for each product."""
+        """Return an operand with a matrix for each product."""
         desc, batch_axes = call.inputs[position], call.outputs[0].shape[:-2]
         assert desc is not None
         shape, by_columns = _matrix(call, position), self._by_columns(call, position)
@@ -235,14 +235,14 @@ class BroadcastMatmul:
 
 
 def _matrix(call: Call, position: int) -> Shape:
-    """The shape of a matrix of an operand, as it is multiplied."""
+    """Return the shape of a matrix of an operand, as it is multiplied."""
     desc = call.inputs[position]
     assert desc is not None
     return desc.shape[:-3:-1] if BroadcastMatmul._by_columns(call, position) else desc.shape[-2:]
 
 
 def _turned(stack: Stack) -> Stack:
-    """The transposed matrices in the same memory."""
+    """Return the transposed matrices in the same memory."""
     batch, rows, columns = stack.shape
     return Stack(stack.place, (batch, columns, rows), not stack.by_columns)
 

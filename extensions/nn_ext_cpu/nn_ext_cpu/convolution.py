@@ -123,7 +123,7 @@ class JoinedConvolution(ConvolutionKernel):
         return self._prepared(call, "joined_convolution", forward_arrays(call), images=(0, 7, 8), weights=(1,), **settings)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The gradient rule."""
+        """Return the gradient rule."""
         return None
 
 
@@ -138,7 +138,7 @@ def _is_channel_last(call: Call) -> bool:
 
 
 def _image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> ArrayDesc:
-    """The array as (batch, channels, spatial axes)."""
+    """Return the array as (batch, channels, spatial axes)."""
     if desc.strides is not None:
         return desc
     flat = ArrayDesc((math.prod(desc.shape[:base_axis]), *desc.shape[base_axis:]), desc.dtype)
@@ -146,7 +146,7 @@ def _image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> ArrayDesc:
 
 
 def _weight(desc: ArrayDesc, channel_last: bool, *, depthwise: bool) -> ArrayDesc:
-    """The array as (filters, channels, kernel axes)."""
+    """Return the array as (filters, channels, kernel axes)."""
     if depthwise:
         strides = strides_of(desc)
         return ArrayDesc((desc.shape[0], 1, *desc.shape[1:]), desc.dtype, (strides[0], strides[0], *strides[1:]))
@@ -154,7 +154,7 @@ def _weight(desc: ArrayDesc, channel_last: bool, *, depthwise: bool) -> ArrayDes
 
 
 def _channels_first(desc: ArrayDesc) -> ArrayDesc:
-    """The same memory with the last axis moved to the second place."""
+    """Return the same memory with the last axis moved to the second place."""
     shape, strides = desc.shape, strides_of(desc)
     return ArrayDesc((shape[0], shape[-1], *shape[1:-1]), desc.dtype, (strides[0], strides[-1], *strides[1:-1]))
 

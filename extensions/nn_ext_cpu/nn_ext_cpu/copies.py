@@ -32,7 +32,7 @@ class Copies:
         self._numbers: list[int] = []
 
     def view(self, place: int) -> View:
-        """The whole array at `place`."""
+        """Return the whole array at `place`."""
         if place not in self._views:
             desc = self._arrays[place]
             assert desc is not None
@@ -66,5 +66,5 @@ class Copies:
         return _native.prepare("copies", among, views=self._arrays, places=places, **settings)
 
     def _offset(self, place: int, view: View) -> int:
-        """The distance of the first element of `view` from that of the array, in elements."""
+        """Return the distance of the first element of `view` from that of the array, in elements."""
         return (view.ctypes.data - self.view(place).ctypes.data) // view.itemsize

@@ -27,12 +27,12 @@ _ITEM_BYTES: Final = {"float32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "ui
 
 
 def forward_arrays(call: Call) -> list[ArrayDesc | None]:
-    """Inputs and outputs (aux outputs included)."""
+    """Return inputs and outputs (aux outputs included)."""
     return [*call.inputs, *call.outputs]
 
 
 def backward_arrays(call: Call, wanted: Sequence[bool]) -> list[ArrayDesc | None]:
-    """Inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
+    """Return inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
     needs = call.spec.needed(call.args)
     inputs = [desc if name in needs else None for name, desc in zip(input_names(call), call.inputs, strict=True)]
     outputs = [desc if name in needs else None for name, desc in zip(output_names(call), call.outputs, strict=True)]
@@ -41,17 +41,17 @@ def backward_arrays(call: Call, wanted: Sequence[bool]) -> list[ArrayDesc | None
 
 
 def visible_outputs(call: Call) -> tuple[ArrayDesc, ...]:
-    """The outputs that the caller gets."""
+    """Return the outputs that the caller gets."""
     return call.outputs[: len(call.outputs) - sum(entry.aux for entry in call.spec.outputs)]
 
 
 def input_names(call: Call) -> list[str]:
-    """The name of each input; a variadic one repeats its name."""
+    """Return the name of each input; a variadic one repeats its name."""
     return _repeated([entry.name for entry in call.spec.inputs], len(call.inputs))
 
 
 def output_names(call: Call) -> list[str]:
-    """The name of each output; a variadic one repeats its name."""
+    """Return the name of each output; a variadic one repeats its name."""
     return _repeated([entry.name for entry in call.spec.outputs], len(call.outputs))
 
 
@@ -73,12 +73,12 @@ def blocks_around(shape: Shape, axes: Sequence[int]) -> tuple[int, int, int] | N
 
 
 def reshaped(desc: ArrayDesc | None, shape: Shape) -> ArrayDesc | None:
-    """The same memory under another shape; `desc` is C-contiguous."""
+    """Return the same memory under another shape; `desc` is C-contiguous."""
     return None if desc is None else ArrayDesc(shape, desc.dtype)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype called `name`; bfloat16 comes from the package ml_dtypes."""
+    """Return the NumPy dtype called `name`; bfloat16 comes from the package ml_dtypes."""
     if name == "bfloat16":
         import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # optional; see refuse_dtype()
 

@@ -73,7 +73,7 @@ class _Framed:
         return runner
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The gradient rule serves."""
+        """Return the gradient rule serves."""
         return None
 
     _operation: str
@@ -116,7 +116,7 @@ _WINDOWS: Final = {"hanning": (0.5, 0.5), "hamming": (0.54, 0.46), "rectangular"
 
 
 def _framing(call: Call) -> dict[str, Any]:
-    """The periodic window, centred in zeros, and the positions of frames."""
+    """Return the periodic window, centred in zeros, and the positions of frames."""
     size, length = _size(call), call.args["window_size"]
     assert isinstance(length, int)
     constant, cosine = _WINDOWS[str(call.args["window_type"])]

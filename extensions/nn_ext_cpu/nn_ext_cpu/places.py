@@ -112,7 +112,7 @@ def _by_position(
     places: Sequence[int],
     **settings: Any,
 ) -> Runner:
-    """An operation between a whole array, the input of a pick or the output of a put, and the indices (M, ...)."""
+    """Return an operation between a whole array, the input of a pick or the output of a put, and the indices (M, ...)."""
     indices = call.inputs[1]
     whole = call.inputs[0] if function == "gather_nd" else call.outputs[0]
     assert indices is not None and whole is not None

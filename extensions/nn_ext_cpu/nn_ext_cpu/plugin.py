@@ -17,7 +17,7 @@ ARRAY_CLASSES: Final = ("CpuCachedArray", "CpuArray")
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float") -> Context:
-    """The context of this backend.
+    """Return the context of this backend.
 
     Args:
         device_id: 0, or a rank of this program; the host is one device.
@@ -56,7 +56,7 @@ def devices() -> Sequence[str]:
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """The one backend of this package."""
+    """Return the one backend of this package."""
     return [
         BackendInfo(
             name="cpu",

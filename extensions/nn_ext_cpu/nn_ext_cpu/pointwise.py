@@ -115,6 +115,6 @@ class Pointwise:
 
 
 def _numbered(call: Call) -> list[str]:
-    """The name of each input; variadic ones with their number."""
+    """Return the name of each input; variadic ones with their number."""
     names = input_names(call)
     return [f"{name}{k}" for k, name in enumerate(names)] if call.spec.variadic else names

@@ -63,7 +63,7 @@ def _n_spatial(call: Call) -> int:
 
 
 def _image(desc: ArrayDesc | None, n_spatial: int, channel_last: bool) -> ArrayDesc | None:
-    """The array as (batch, channels, spatial axes); axes before the windows are batch, one of them the channels."""
+    """Return the array as (batch, channels, spatial axes); axes before the windows are batch, one of them the channels."""
     assert desc is not None
     if len(desc.shape) == n_spatial + 2 and not channel_last:
         return desc
@@ -77,7 +77,7 @@ def _image(desc: ArrayDesc | None, n_spatial: int, channel_last: bool) -> ArrayD
 
 
 def _unpooled(call: Call) -> dict[str, Shape]:
-    """Views in which each axis of y is two: that of x, and the repetition."""
+    """Return views in which each axis of y is two: that of x, and the repetition."""
     (x,), (y,) = call.inputs, call.outputs
     assert x is not None
     pairs = [(length, long // max(length, 1)) for length, long in zip(x.shape, y.shape, strict=True)]

@@ -11,7 +11,7 @@ _OUTSIDE: Final = "low = less_equal_scalar x ; -1\nhigh = greater_equal_scalar x
 
 
 def _range(call: Call) -> tuple[float, float]:
-    """The smallest and the largest number of FixedPointQuantize."""
+    """Return the smallest and the largest number of FixedPointQuantize."""
     sign, n, delta = bool(call.args["sign"]), call.args["n"], call.args["delta"]
     assert isinstance(n, int) and isinstance(delta, (int, float))
     high = float((2 ** (n - sign) - 1) * delta)

@@ -61,7 +61,7 @@ class SumKernel:
         return self._prepared(call, [None, None, y, x], [None, None, reshaped(y, self._kept(call)), x], 2, 3)
 
     def _kept(self, call: Call) -> Shape:
-        """The shape of x with length 1 on the reduced axes."""
+        """Return the shape of x with length 1 on the reduced axes."""
         (x,) = call.inputs
         assert x is not None
         axes = call.args.get("axes", tuple(range(self._first_axis, len(x.shape))))

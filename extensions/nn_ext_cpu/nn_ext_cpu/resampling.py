@@ -85,7 +85,7 @@ class Resampling:
         return runner
 
     def _found(self, call: Call, source: Shape, target: Shape, transposed: bool) -> list[tuple[int, Taps]]:
-        """The axes that are resampled, with their taps."""
+        """Return the axes that are resampled, with their taps."""
         args = {**call.args, "ndim": len(source)}
         found: list[tuple[int, Taps]] = []
         for axis, (length, n_places) in enumerate(zip(source, target, strict=True)):

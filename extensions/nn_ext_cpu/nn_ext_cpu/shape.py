@@ -123,7 +123,7 @@ def _joined(*, new_axis: bool) -> Arrangement:
 
 
 def _cut(*, new_axis: bool) -> Arrangement:
-    """The reverse of joining."""
+    """Return the reverse of joining."""
 
     def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
         (source,) = sources
@@ -137,7 +137,7 @@ def _cut(*, new_axis: bool) -> Arrangement:
 
 
 def _parts(whole: Any, call: Call, new_axis: bool, members: Any) -> list[Any]:
-    """The views of `whole` that belong to each of `members` along the axis."""
+    """Return the views of `whole` that belong to each of `members` along the axis."""
     axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
     if new_axis:
         before = (slice(None),) * (axis % whole.ndim)
@@ -163,7 +163,7 @@ def _on_last_axes(values: Sequence[int], ndim: int) -> tuple[int, ...]:
 
 
 def _tiled(call: Call) -> dict[str, Shape]:
-    """Views in which each axis of y is two: the repetition, and the axis of x."""
+    """Return views in which each axis of y is two: the repetition, and the axis of x."""
     (x,), (y,) = call.inputs, call.outputs
     assert x is not None
     reps = call.args["reps"]
@@ -191,7 +191,7 @@ def _refuse_many_axes(call: Call) -> Refusal | None:
 
 
 def _repeated(views: Callable[[Call], dict[str, Shape]] | None) -> Pointwise:
-    """Copies an input along further axes; the gradient is the sum over them."""
+    """Copy an input along further axes; the gradient is the sum over them."""
     return Pointwise("y = copy x", {"x": "dx = copy dy"}, views=views, refuse=_refuse_many_axes)
 
 

@@ -82,27 +82,27 @@ class Staged:
 
 
 def _without(program: str, unwanted: Collection[str]) -> str:
-    """A program without the lines that compute what is not wanted."""
+    """Return a program without the lines that compute what is not wanted."""
     return "\n".join(line for line in program.split("\n") if line.partition(" = ")[0] not in unwanted)
 
 
 def _shape_in(row: Programs, name: str, desc: ArrayDesc) -> Shape:
-    """The shape under which a program sees an array; a gradient has that of its array."""
+    """Return the shape under which a program sees an array; a gradient has that of its array."""
     return row.shapes.get(name, row.shapes.get(name[1:], desc.shape))
 
 
 def _working(row: Programs, names: Sequence[str]) -> list[str]:
-    """The names that stand for intermediate values: neither arrays nor gradients of arrays."""
+    """Return the names that stand for intermediate values: neither arrays nor gradients of arrays."""
     return [name for name in row.shapes if name not in names and name.removeprefix("d") not in names]
 
 
 def _words(lines: Sequence[str]) -> set[str]:
-    """The words of a program before its numbers."""
+    """Return the words of a program before its numbers."""
     return {word for line in lines for word in line.partition(";")[0].replace("=", " ").split()}
 
 
 def _chained(row: Programs, programs: Sequence[str], names: Sequence[str], given: Sequence[ArrayDesc | None]) -> _native.Op:
-    """The programs as one operation on the arrays `given`, called `names`."""
+    """Return the programs as one operation on the arrays `given`, called `names`."""
     working = _working(row, names)
     arrays = [*given, *[ArrayDesc(row.shapes[name], FLOAT) for name in working]]
     descs = {name: desc for name, desc in zip([*names, *working], arrays, strict=True) if desc is not None}
@@ -125,7 +125,7 @@ def _on(shape: Shape, axes: Sequence[int]) -> Shape:
 
 
 def _shape(call: Call) -> Shape:
-    """The shape of the first input."""
+    """Return the shape of the first input."""
     x = call.inputs[0]
     assert x is not None
     return x.shape
@@ -178,7 +178,7 @@ def _norm_normalization(call: Call) -> Programs:
 
 
 def _clip_grad_by_norm(call: Call) -> Programs:
-    """The identity; the gradient becomes clip_norm dy / |dy|, 0 where the norm is 0."""
+    """Return the identity; the gradient becomes clip_norm dy / |dy|, 0 where the norm is 0."""
     axes = call.args["axes"]
     assert isinstance(axes, tuple)
     kept = tuple(1 if axis in axes else length for axis, length in enumerate(_shape(call)))

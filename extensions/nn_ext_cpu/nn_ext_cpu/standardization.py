@@ -13,7 +13,7 @@ Grouping: TypeAlias = Callable[[tuple[int, ...], Mapping[str, Any]], tuple[Seque
 
 
 def _divided(shape: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The axes with more than one place that statistics keep, and those that they are taken over."""
+    """Return the axes with more than one place that statistics keep, and those that they are taken over."""
     long = [axis for axis, length in enumerate(shape) if length > 1]
     return [axis for axis in long if axis in kept], [axis for axis in long if axis not in kept]
 
@@ -79,7 +79,7 @@ class Standardization:
         return self._prepared(call, "standardize_backward", backward_arrays(call, wanted), places)
 
     def _axes(self, call: Call) -> tuple[tuple[int, ...], Sequence[int], Sequence[int]]:
-        """The shape of x, perhaps with the channels split, the kept axes, and the axes that have parameters."""
+        """Return the shape of x, perhaps with the channels split, the kept axes, and the axes that have parameters."""
         (x,) = call.inputs[:1]
         assert x is not None
         kept, own = self._grouping(x.shape, call.args)

@@ -26,7 +26,7 @@ class NativeUpdate:
         return self if dtype in taken else Refusal(f"computes in {' or '.join(taken)}, got {dtype}")
 
     def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
-        """A step that updates these arrays; `hyper` is read each time."""
+        """Return a step that updates these arrays; `hyper` is read each time."""
         arrays = [hyper]
         for members in zip(params, grads, *states, strict=True):
             arrays += members

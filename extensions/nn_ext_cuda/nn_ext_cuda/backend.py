@@ -45,17 +45,17 @@ class CudaBackend:
         return _NAMESPACE
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised array on the current device."""
+        """Return a new uninitialised array on the current device."""
         return RECYCLED.empty(shape, dtype)
 
     def from_numpy(self, array: Array) -> Array:
-        """A copy of a NumPy array on the current device."""
+        """Return a copy of a NumPy array on the current device."""
         result = RECYCLED.empty(array.shape, array.dtype.name)
         UPLOADS.start(result, array)
         return result
 
     def to_numpy(self, array: Array) -> Array:
-        """The values as a NumPy array.
+        """Return the values as a NumPy array.
 
         Raises:
             ArgumentError: when a kernel before has found an index or a label out of range.
@@ -88,15 +88,15 @@ class CudaBackend:
         return [Section(joined(gathered(steps)))]
 
     def repeater(self, runner: Runner) -> Runner:
-        """The runner for calls of dynamic graphs; see `nn_ext_cuda.launch.recurring`."""
+        """Return the runner for calls of dynamic graphs; see `nn_ext_cuda.launch.recurring`."""
         return Recurring(runner) if hasattr(runner, "bind") else runner
 
     def program(self, parts: Sequence[tuple[Runner, Sequence[Array | None], Mapping[int, int]]]) -> Runner:
-        """The backward pass of a dynamic graph as one function of its arrays; see `nn_ext_cuda.launch.recurring`."""
+        """Return the backward pass of a dynamic graph as one function of its arrays; see `nn_ext_cuda.launch.recurring`."""
         return RecurringPass(parts)
 
     def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
-        """The runner that casts an array of one floating dtype to another one; None: arrays of CuPy do other copies."""
+        """Return the runner that casts an array of one floating dtype to another one; None: arrays of CuPy do other copies."""
         return caster(source, target)
 
     def notes(self, api: str) -> list[str]:

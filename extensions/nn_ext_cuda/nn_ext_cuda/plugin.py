@@ -17,7 +17,7 @@ TYPE_CONFIGS: Final = ("float", "half", "bfloat16", "double")
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float", tf32: bool | None = None) -> Context:
-    """The context of this backend, with the CPU as the fallback.
+    """Return the context of this backend, with the CPU as the fallback.
 
     Args:
         device_id: Number of the device. It becomes the current one of this process.
@@ -32,7 +32,7 @@ def context(*, device_id: str | int = "0", type_config: str = "float", tf32: boo
 
 
 def listed_context(backends: Sequence[str], device_id: str | int, type_config: str, tf32: bool | None) -> Context:
-    """A context with `backends` in front and the CPU after them; see `context` for the arguments."""
+    """Return a context with `backends` in front and the CPU after them; see `context` for the arguments."""
     if type_config not in TYPE_CONFIGS:
         raise ArgumentError(f"context: type_config must be {', '.join(TYPE_CONFIGS)}, got {type_config!r}")
     if not str(device_id).isdecimal():
@@ -73,7 +73,7 @@ def devices() -> Sequence[str]:
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """The one backend of this package."""
+    """Return the one backend of this package."""
     return [
         BackendInfo(
             name="cuda",

@@ -95,7 +95,7 @@ class CudnnMemoryError(CudnnError, DeviceMemoryError):
 
 
 def failure(function: str, status: int, detail: str = "") -> CudnnError:
-    """The exception for a function that gave a status other than success.
+    """Return the exception for a function that gave a status other than success.
 
     Args:
         function: Name of the function of cuDNN.
@@ -120,7 +120,7 @@ def is_final(error: CudnnError) -> bool:
 
 
 def refusal(error: CudnnError) -> Refusal:
-    """The refusal of a call for which cuDNN reported an error while it was prepared; the reason has the status by name.
+    """Return the refusal of a call for which cuDNN reported an error while it was prepared; the reason has the status by name.
 
     Raises:
         CudnnError: when no other kernel can help; see `is_final`.
@@ -131,12 +131,12 @@ def refusal(error: CudnnError) -> Refusal:
 
 
 def one_line(error: CudnnError) -> str:
-    """The exception in one line: the status, and what cuDNN says about it."""
+    """Return the exception in one line: the status, and what cuDNN says about it."""
     lines = [line.strip() for line in str(error).splitlines()]
     return "; ".join([lines[0], *(line for line in lines[1:] if line.startswith("cuDNN says"))])
 
 
 def located(error: CudnnError, what: str, arrays: Sequence[Array | None]) -> CudnnError:
-    """The exception with the function of nn_core in front and its arrays at the end."""
+    """Return the exception with the function of nn_core in front and its arrays at the end."""
     shapes = "  ".join(f"({', '.join(map(str, array.shape))}) {array.dtype}" for array in arrays if array is not None)
     return type(error)(f"{what}: {error}\n  arrays {shapes}", error.status)

@@ -58,7 +58,7 @@ class Workspace:
 
 
 def current() -> Handle:
-    """The handle of this thread for the current device, on CuPy's current stream."""
+    """Return the handle of this thread for the current device, on CuPy's current stream."""
     device = int(cupy.cuda.Device().id)
     handle: Handle | None = _OF_THREAD.handles.get(device)
     if handle is None:
@@ -68,7 +68,7 @@ def current() -> Handle:
 
 
 def workspace(n_bytes: int = 0) -> Workspace:
-    """The scratch memory of this thread, current device and current stream, with room for `n_bytes`.
+    """Return the scratch memory of this thread, current device and current stream, with room for `n_bytes`.
 
     Ask for it when a step is bound, and read its array when the step runs: then nothing is allocated while a CUDA graph
     is captured.

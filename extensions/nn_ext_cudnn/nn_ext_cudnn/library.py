@@ -41,7 +41,7 @@ def candidates() -> Iterator[str]:
 
 
 def load() -> ctypes.CDLL | None:
-    """The library, or None where there is none; one that the process has loaded already comes first.
+    """Return the library, or None where there is none; one that the process has loaded already comes first.
 
     Two versions of cuDNN in one process do not work, and another framework may have brought one.
     """
@@ -64,7 +64,7 @@ def is_present() -> bool:
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The library.
+    """Return the library.
 
     Raises:
         CudnnError: when there is none.
@@ -79,7 +79,7 @@ def library() -> Any:
 
 
 def functions(table: Table) -> Any:
-    """A namespace of the functions of a table; each raises `CudnnError` for a status other than success.
+    """Return a namespace of the functions of a table; each raises `CudnnError` for a status other than success.
 
     Raises:
         CudnnError: when this version of cuDNN lacks one of them.

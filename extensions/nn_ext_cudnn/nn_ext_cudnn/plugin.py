@@ -14,7 +14,7 @@ KNOWN_OPERATORS: Final = KnownOperators("0.1")
 
 
 def context(*, device_id: str | int = "0", type_config: str = "float", tf32: bool | None = None) -> Context:
-    """The context of this backend, with CUDA and the CPU as fallbacks; see `nn_ext_cuda.context` for the arguments."""
+    """Return the context of this backend, with CUDA and the CPU as fallbacks; see `nn_ext_cuda.context` for the arguments."""
     return cuda.listed_context(["cudnn", "cuda"], device_id, type_config, tf32)
 
 
@@ -35,7 +35,7 @@ def load() -> Backend:
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """The one backend of this package."""
+    """Return the one backend of this package."""
     return [
         BackendInfo(
             name="cudnn",

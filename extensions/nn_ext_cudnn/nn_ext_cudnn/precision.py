@@ -51,7 +51,7 @@ def is_autotuning_allowed() -> bool:
 
 
 def excluded_notes(dtype: str) -> frozenset[int]:
-    """The notes of engines that may not run on arrays of `dtype`.
+    """Return the notes of engines that may not run on arrays of `dtype`.
 
     Sums in half precision never; rounding of operands to TF32, and transforms that cost digits (FFT, Winograd), only
     for float32 once TF32 is allowed.

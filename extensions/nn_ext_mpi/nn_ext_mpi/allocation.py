@@ -33,7 +33,7 @@ class Allocation(NamedTuple):
 
 
 def find_allocation(environment: Mapping[str, str]) -> Allocation | None:
-    """The machines that a scheduler has given to this job; None when there is none.
+    """Return the machines that a scheduler has given to this job; None when there is none.
 
     Raises:
         ClickException: when a file of machines cannot be read.

@@ -122,7 +122,7 @@ class MpiEngine:
         return Request(self._comm.Ibarrier())
 
     def split(self, ranks: Sequence[int]) -> "MpiEngine | None":
-        """The engine of some of the ranks."""
+        """Return the engine of some of the ranks."""
         from mpi4py import MPI
 
         places = list(ranks)
@@ -136,7 +136,7 @@ class MpiEngine:
         return agree(self._comm.target, flag)
 
     def shrink(self) -> "MpiEngine":
-        """The engine of the processes that live. Needs ``is_tolerant``."""
+        """Return the engine of the processes that live. Needs ``is_tolerant``."""
         return self._followed_by(self._comm.target.Shrink())
 
     @property
@@ -145,7 +145,7 @@ class MpiEngine:
         return self.first.size - self.size if replaces_lost() else 0
 
     def grow(self, n_processes: int) -> "MpiEngine":
-        """The engine with further processes, which run the program from its start. Needs ``is_tolerant``."""
+        """Return the engine with further processes, which run the program from its start. Needs ``is_tolerant``."""
         return self._followed_by(with_more(self._comm.target, n_processes))
 
     def _followed_by(self, comm: "MPI.Comm") -> "MpiEngine":
@@ -161,7 +161,7 @@ class MpiEngine:
                 self._sending.append((notice, self._board.Isend(notice, rank, _TAG)))
 
     def posts(self) -> dict[int, str]:
-        """The last notice of each rank that has arrived."""
+        """Return the last notice of each rank that has arrived."""
         from mpi4py import MPI
 
         status = MPI.Status()
@@ -182,7 +182,7 @@ class MpiEngine:
 
 
 def make(context: Context | None = None) -> MpiEngine:
-    """The engine of all processes that mpiexec, or another launcher, has started.
+    """Return the engine of all processes that mpiexec, or another launcher, has started.
 
     An exception that ends the program on one rank ends all processes from now on: the others would wait for it for ever.
 

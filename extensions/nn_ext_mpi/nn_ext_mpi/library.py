@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
 
 def family_of(text: str) -> str:
-    """The family of a library or launcher, by what it says of itself."""
+    """Return the family of a library or launcher, by what it says of itself."""
     if "Open MPI" in text or "OpenRTE" in text or "prte" in text.lower():
         return "Open MPI"
     if "Intel" in text:
@@ -67,7 +67,7 @@ def family_of(text: str) -> str:
 
 
 def find_mpiexec() -> Path | None:
-    """The mpiexec beside the interpreter, as wheels install it; else the first on PATH."""
+    """Return the mpiexec beside the interpreter, as wheels install it; else the first on PATH."""
     beside = Path(sys.executable).parent / "mpiexec"
     if os.access(beside, os.X_OK):
         return beside
@@ -134,5 +134,5 @@ def binding(found: Found) -> str:
 
 
 def n_cores() -> int:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

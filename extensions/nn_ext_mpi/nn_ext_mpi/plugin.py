@@ -19,7 +19,7 @@ def probe() -> Refusal | None:
 
 @hookimpl
 def nn_core_communicators() -> Sequence[CommunicatorInfo]:
-    """The one engine of this package."""
+    """Return the one engine of this package."""
     return [
         CommunicatorInfo(
             name="mpi",

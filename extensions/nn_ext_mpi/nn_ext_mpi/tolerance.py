@@ -34,7 +34,7 @@ def replaces_lost() -> bool:
 
 
 def with_more(comm: "MPI.Intracomm", n_processes: int) -> "MPI.Intracomm":
-    """The processes of `comm`, and new ones, which run the same command and get an engine by `Get_parent`."""
+    """Return the processes of `comm`, and new ones, which run the same command and get an engine by `Get_parent`."""
     from mpi4py import MPI
 
     # Each of them is alone in a world of its own, where a communicator would need no engine.

@@ -55,7 +55,7 @@ class Member:
 
 
 def read_archive(file: IO[bytes], name: str) -> list[Member]:
-    """The members of known extensions, in the order of the archive.
+    """Return the members of known extensions, in the order of the archive.
 
     Raises:
         FileFormatError: when the archive is damaged; when members are encrypted, have the same name, would leave the
@@ -82,7 +82,7 @@ def write_archive(file: IO[bytes], members: Iterable[Member]) -> None:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, mapped: memoryview | None, name: str) -> Member:
-    """A member; of arrays in a mapped archive that are stored as they are, with the bytes of the file."""
+    """Return a member; of arrays in a mapped archive that are stored as they are, with the bytes of the file."""
     if mapped is None or info.compress_type != zipfile.ZIP_STORED or not info.filename.lower().endswith(".h5"):
         return Member(info.filename, archive.read(info), is_verified=True)
     # the header, whose lengths may be others than in the list of members, and which `open` has compared with that
@@ -127,7 +127,7 @@ def _require_inside(member: str, name: str) -> None:
 
 
 def as_file(member: Member, name: str) -> IO[bytes]:
-    """The bytes of a member as a file with a name."""
+    """Return the bytes of a member as a file with a name."""
     data = member.data
     file: Any = MemoryFile(memoryview(data), name, isinstance(data, memoryview), member.is_verified)
     return file  # type: ignore[no-any-return]  # a raw file, which `IO` does not comprise

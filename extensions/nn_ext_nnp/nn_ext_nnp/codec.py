@@ -15,7 +15,7 @@ LOOP_FUNCTIONS: Final = ("RepeatStart", "RepeatEnd", "RecurrentInput", "Recurren
 
 
 def parse_text(data: bytes, file: str) -> Any:
-    """The NNablaProtoBuf that a text says.
+    """Return the NNablaProtoBuf that a text says.
 
     As in NNabla, messages that a text has twice are joined, and of a number or a name the last one counts, so that texts may
     be put together.
@@ -52,7 +52,7 @@ def _blanks_from(data: bytes, start: int) -> int:
 
 
 def parse_bytes(data: bytes, file: str) -> Any:
-    """The NNablaProtoBuf that bytes say; functions are numbered as in NNabla 1.39.
+    """Return the NNablaProtoBuf that bytes say; functions are numbered as in NNabla 1.39.
 
     Raises:
         FileFormatError: when they are damaged, or have a field that there is not.
@@ -69,7 +69,7 @@ def parse_bytes(data: bytes, file: str) -> Any:
 
 
 def print_text(made: Any) -> bytes:
-    """The text of a message, as NNabla writes it."""
+    """Return the text of a message, as NNabla writes it."""
     text: str = text_format.MessageToString(made, as_utf8=False)  # other letters as bytes in octal digits
     return text.encode()
 
@@ -97,7 +97,7 @@ def _line_of(data: bytes, network: str, function: Any) -> str:
 
 
 def _unknown_field(made: Any, path: str = "") -> str:
-    """The first field without a name in a message or in one inside it; "" when there is none."""
+    """Return the first field without a name in a message or in one inside it; "" when there is none."""
     from google.protobuf import unknown_fields  # only binary files need it
 
     for field in unknown_fields.UnknownFieldSet(made):

@@ -64,7 +64,7 @@ class ProtoNetwork:
         return [variable.name for variable in self._plan.outputs]
 
     def forward_sequence(self) -> Iterator[PlannedFunction]:
-        """The functions, each after those that compute its inputs."""
+        """Return the functions, each after those that compute its inputs."""
         return iter(self._plan.functions)
 
     def __call__(self, *variables: nn.Variable, batch_size: int | None = None, ctx: nn.Context | None = None) -> Any:
@@ -99,13 +99,13 @@ class ProtoNetwork:
             execute(function)
 
     def clone(self) -> "ProtoNetwork":
-        """An independent copy with the same owner."""
+        """Return an independent copy with the same owner."""
         proto = message("Network")
         proto.CopyFrom(self._proto)
         return ProtoNetwork(self.owner, proto=proto)
 
     def as_proto(self, **settings: Any) -> Any:
-        """The NNablaProtoBuf with this network alone; settings as `ProtoGraph.as_proto`."""
+        """Return the NNablaProtoBuf with this network alone; settings as `ProtoGraph.as_proto`."""
         return self.owner.as_proto(networks=[self], **settings)
 
     def save(self, filename: Any, include_parameter: bool = False, variable_batch_size: bool = True) -> None:
@@ -113,7 +113,7 @@ class ProtoNetwork:
         self.owner.save(filename, include_parameter, variable_batch_size, networks=[self])
 
     def message(self) -> Any:
-        """The Network message."""
+        """Return the Network message."""
         return self._proto
 
 
@@ -139,11 +139,11 @@ class ProtoGraph:
     def from_proto(
         proto: Any, batch_size: int | None = None, param_scope: dict[str, Any] | None = None, rng: Any = None
     ) -> "ProtoGraph":
-        """The networks of an NNablaProtoBuf."""
+        """Return the networks of an NNablaProtoBuf."""
         return _of_document(Document(proto), batch_size, param_scope)
 
     def default_graph(self) -> ProtoNetwork:
-        """The first network.
+        """Return the first network.
 
         Raises:
             ArgumentError: when there is none.
@@ -169,11 +169,11 @@ class ProtoGraph:
         return found
 
     def get(self, key: str, value: Any = None) -> Any:
-        """The parameter called `key`, or `value`."""
+        """Return the parameter called `key`, or `value`."""
         return self.get_parameters().get(key, value)
 
     def get_parameters(self, grad_only: bool = False) -> dict[str, nn.Variable]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         with self.in_scope():
             return nn.get_parameters(grad_only=grad_only)
 
@@ -194,7 +194,7 @@ class ProtoGraph:
         networks: Sequence[ProtoNetwork] | None = None,
         variable_batch_size: bool = True,
     ) -> Any:
-        """The NNablaProtoBuf of all networks, or of `networks`."""
+        """Return the NNablaProtoBuf of all networks, or of `networks`."""
         made = message("NNablaProtoBuf")
         for network in () if only_parameter else (networks or self.networks.values()):
             made.network.append(network.message())
@@ -275,7 +275,7 @@ def create_graph_from_variable(
     names: Mapping[str, nn.Variable] | None = None,
     parameter_scope: dict[str, Any] | None = None,
 ) -> ProtoGraph:
-    """The network of variables of a graph.
+    """Return the network of variables of a graph.
 
     Args:
         name: of the network.

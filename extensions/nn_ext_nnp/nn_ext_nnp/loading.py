@@ -150,7 +150,7 @@ def _load_parts(info: Info, document: Document, prepare_data_iterator: bool, bat
 
 
 def _context(context: nn.Context | None) -> nn.Context:
-    """The given context, else the current one: files name backends of the machine that wrote them."""
+    """Return the given context, else the current one: files name backends of the machine that wrote them."""
     return nn.get_current_context() if context is None else context
 
 
@@ -192,7 +192,7 @@ def _network_of(part: Any, info: Info, document: Document) -> Network:
 
 
 def _place(part: Any, document: Document) -> str:
-    """The line of an optimizer, a monitor or an executor."""
+    """Return the line of an optimizer, a monitor or an executor."""
     return place(document.name, part.DESCRIPTOR.name.lower(), part.name)
 
 
@@ -231,7 +231,7 @@ def _optimizer(part: Any, info: Info, document: Document) -> Optimizer:
 
 
 def solver_of(part: Any, file: str) -> Any:
-    """The solver that a Solver message describes, without parameters.
+    """Return the solver that a Solver message describes, without parameters.
 
     Raises:
         FileFormatError: when its type is unknown, or its parameter field is that of another one.

@@ -15,7 +15,7 @@ _OUTSIDE: Final = ("RepeatEnd", "RecurrentOutput")
 
 
 def expand_loops(network: Any, file: str) -> Any:
-    """A network without loops: functions and variables with `repeat_id` once for each step.
+    """Return a network without loops: functions and variables with `repeat_id` once for each step.
 
     Variables get ``<name>_<id>[n]``, or ``[n]`` in place of ``{id}`` in their names.
 
@@ -74,25 +74,25 @@ class _Expansion:
             names[:] = [self._name(name, steps) for name in names]
 
     def _RepeatStart(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802  # named as the function
-        """The first input at the first step, the second of the step before at the others."""
+        """Compute the first input at the first step, the second of the step before at the others."""
         loop = _loop_of(function)
         self._require_inputs(function, 2)
         self._identity(made, function, self._first_or_before(function.input[0], function.input[1], steps, loop), steps)
 
     def _RepeatEnd(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
-        """The input at the last step."""
+        """Compute the input at the last step."""
         loop = _loop_of(function)
         self._require_inputs(function, 1)
         self._identity(made, function, self._name(function.input[0], {**steps, loop: self._count(loop) - 1}), steps)
 
     def _Delay(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
-        """The second input at the first step, the first of the step before at the others."""
+        """Compute the second input at the first step, the first of the step before at the others."""
         loop = _loop_of(function)
         self._require_inputs(function, 2)
         self._identity(made, function, self._first_or_before(function.input[1], function.input[0], steps, loop), steps)
 
     def _RecurrentInput(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
-        """The parts along an axis, one for each step: made once, at the first of them."""
+        """Compute the parts along an axis, one for each step: made once, at the first of them."""
         loop = _loop_of(function)
         self._require_inputs(function, 1)
         if steps[loop]:
@@ -103,7 +103,7 @@ class _Expansion:
         copy.split_param.axis = function.recurrent_param.axis
 
     def _RecurrentOutput(self, made: Any, function: Any, steps: Mapping[str, int]) -> None:  # noqa: N802
-        """The values of all steps, stacked along an axis."""
+        """Compute the values of all steps, stacked along an axis."""
         loop = _loop_of(function)
         self._require_inputs(function, 1)
         copy = self._new(made, function, "Stack", steps)
@@ -184,5 +184,5 @@ class _Expansion:
 
 
 def _loop_of(function: Any) -> str:
-    """The loop that a part of one names, "" if it names none."""
+    """Return the loop that a part of one names, "" if it names none."""
     return str(function.recurrent_param.repeat_id or function.repeat_param.repeat_id)

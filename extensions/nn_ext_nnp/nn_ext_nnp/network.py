@@ -163,12 +163,12 @@ class _Where:
         return f"{place(self.file, 'network', self.network)}: network {self.network!r}"
 
     def of(self, kind: str, name: str) -> str:
-        """The place of a function or a variable of the network."""
+        """Return the place of a function or a variable of the network."""
         return f"{place(self.file, kind, name, self.network)}: network {self.network!r}"
 
 
 def _makers(functions: Sequence[PlannedFunction], where: _Where) -> dict[PlannedVariable, PlannedFunction]:
-    """The function that computes each variable."""
+    """Return the function that computes each variable."""
     makers: dict[PlannedVariable, PlannedFunction] = {}
     for function in functions:
         for variable in function.outputs:
@@ -237,7 +237,7 @@ def build(
 
 
 def built_for_values(network: Network) -> Network:
-    """The network itself, or one for the present values of its inputs if shapes follow from them."""
+    """Return the network itself, or one for the present values of its inputs if shapes follow from them."""
     if network.plan is None or not network.plan.has_shapes_of_values:
         return network
     for planned in network.plan.inputs:

@@ -15,7 +15,7 @@ from nn_ext_nnp.wire import parameter_bytes, require_floats
 
 
 def read_nnp(file: IO[bytes]) -> dict[str, Entry]:
-    """The parameters of an archive."""
+    """Return the parameters of an archive."""
     return read_document(file, ".nnp").parameters
 
 
@@ -25,7 +25,7 @@ def write_nnp(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
 
 
 def read_nntxt(file: IO[bytes]) -> dict[str, Entry]:
-    """The parameters of a text."""
+    """Return the parameters of a text."""
     return read_document(file, ".nntxt").parameters
 
 
@@ -42,7 +42,7 @@ def write_nntxt(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
 
 
 def read_protobuf(file: IO[bytes]) -> dict[str, Entry]:
-    """The parameters of a binary message."""
+    """Return the parameters of a binary message."""
     return read_document(file, ".protobuf").parameters
 
 

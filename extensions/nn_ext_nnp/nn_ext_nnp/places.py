@@ -19,7 +19,7 @@ class TextFile(str):
     texts: list[tuple[str, bytes]]
 
     def __new__(cls, name: str) -> "TextFile":
-        """A file without texts."""
+        """Return a file without texts."""
         made = super().__new__(cls, name)
         made.texts = []
         return made
@@ -31,7 +31,7 @@ class TextFile(str):
 
 
 def place(file: str, kind: str, name: str, network: str = "") -> str:
-    """The file and the line of a message, or the file alone where the line is not known.
+    """Return the file and the line of a message, or the file alone where the line is not known.
 
     Args:
         file: name of the file; a `TextFile` knows its lines.
@@ -47,12 +47,14 @@ def place(file: str, kind: str, name: str, network: str = "") -> str:
 
 
 def line_at(data: bytes, position: int) -> int:
-    """The line of a position in a text, counted from 1."""
+    """Return the line of a position in a text, counted from 1."""
     return data.count(b"\n", 0, position) + 1
 
 
 def position_of(data: bytes, kind: str, name: str, network: str = "") -> int | None:
-    """The place of a message in a text, or of the one that a loop repeats under a longer name; arguments as of `place`."""
+    """Return the place of a message in a text, or of the one that a loop repeats under a longer name; arguments as of
+    `place`.
+    """
     start = position_of(data, "network", network) if network else 0
     if start is None:
         return None

@@ -52,7 +52,7 @@ def save(
 
 
 def _kept(contents: Mapping[str, Any], parameters: ParameterSource | None) -> dict[str, nn.Variable]:
-    """The parameters to write: those that were given, or those of the current scope and of modules in the networks."""
+    """Return the parameters to write: those that were given, or those of the current scope and of modules in the networks."""
     if parameters is not None:
         return parameters_of("save", parameters, argument="parameters")
     outputs = [output for network in contents.get("networks", ()) for output in _variables_of(network)]
@@ -101,7 +101,7 @@ def _extension_of(filename: str | os.PathLike[str] | IO[bytes], extension: str) 
 
 
 def message_bytes(proto: Any, entries: Mapping[str, Entry], extension: str) -> bytes:
-    """A message and parameters as a text or binary file."""
+    """Return a message and parameters as a text or binary file."""
     data = proto.SerializeToString() + parameter_bytes(entries)
     if extension == ".protobuf" and not entries:
         return bytes(data)
@@ -125,7 +125,7 @@ def create_proto(
     save_solver_in_proto: bool = False,
     parameters: ParameterSource | None = None,
 ) -> Any:
-    """The NNablaProtoBuf for `contents`.
+    """Return the NNablaProtoBuf for `contents`.
 
     Raises:
         ArgumentError: when something that `contents` must say is missing or unknown.
@@ -184,7 +184,7 @@ def _write_users(
 
 
 def message_of(data: bytes) -> Any:
-    """The NNablaProtoBuf that trusted bytes say."""
+    """Return the NNablaProtoBuf that trusted bytes say."""
     made = message("NNablaProtoBuf")
     made.ParseFromString(data)
     return made
@@ -209,7 +209,7 @@ def _write_training(target: Any, config: Mapping[str, Any]) -> None:
 
 
 def network_proto(network: Mapping[str, Any], parameters: Mapping[str, nn.Variable], variable_batch_size: bool) -> Any:
-    """The Network message for ``{"name", "batch_size", "outputs", "names"}``.
+    """Return the Network message for ``{"name", "batch_size", "outputs", "names"}``.
 
     Raises:
         ArgumentError: when names are used twice, a function cannot be in files, or the graph belongs to one number of
@@ -340,7 +340,7 @@ class _NetworkWriter:
 
 
 def _with_variable_batch(network: Any, batch_size: int) -> Any:
-    """A network whose shapes have -1 for the number of samples, tried with two other numbers.
+    """Return a network whose shapes have -1 for the number of samples, tried with two other numbers.
 
     Raises:
         ArgumentError: when it does not work with them, or works differently.
@@ -371,7 +371,7 @@ def _shape_setting(function: Any) -> Any:
 
 
 def _batch_of(network: Any, buffers: Mapping[str, Any], batch_size: int) -> int | None:
-    """The number of samples that the inputs have: `batch_size` if any has it, else what all have in common."""
+    """Return the number of samples that the inputs have: `batch_size` if any has it, else what all have in common."""
     computed = {name for function in network.function for name in function.output}
     lengths = [v.shape.dim[0] for v in buffers.values() if v.name not in computed and v.shape.dim]
     if batch_size in lengths or not lengths:

@@ -24,7 +24,7 @@ class Schedule:
     warmup_iter: int = 0
 
     def get_learning_rate(self, iteration: int) -> float:
-        """The learning rate at `iteration`."""
+        """Return the learning rate at `iteration`."""
         if iteration < self.warmup_iter:
             return self.initial * (iteration + 1) / self.warmup_iter
         if self.kind == "Polynomial":
@@ -42,7 +42,7 @@ class Schedule:
 
 
 def schedule_of(solver: Any, learning_rate: float, file: str) -> Schedule:
-    """The schedule of a Solver message.
+    """Return the schedule of a Solver message.
 
     Raises:
         FileFormatError: when its kind is unknown.

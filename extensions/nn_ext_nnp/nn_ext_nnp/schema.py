@@ -44,19 +44,19 @@ class Kind:
 
 @cache
 def functions() -> dict[str, Kind]:
-    """The functions of NNP files by name."""
+    """Return the functions of NNP files by name."""
     return {kind.name: kind for kind in _kinds(FUNCTIONS, _FIRST_FUNCTION)}
 
 
 @cache
 def solvers() -> dict[str, Kind]:
-    """The solvers of NNP files by name."""
+    """Return the solvers of NNP files by name."""
     return {kind.name: kind for kind in _kinds(SOLVERS, _FIRST_SOLVER)}
 
 
 @cache
 def file_descriptor() -> descriptor_pb2.FileDescriptorProto:
-    """The description of all messages."""
+    """Return the description of all messages."""
     file = descriptor_pb2.FileDescriptorProto(name="nn_ext_nnp.proto", syntax="proto3")
     for line in _lines(MESSAGES):
         name, _, fields = line.partition(":")
@@ -80,7 +80,7 @@ def classes() -> dict[str, type[Any]]:
 
 
 def message(kind: str, /, **fields: Any) -> Any:
-    """A message of the class `kind`."""
+    """Return a message of the class `kind`."""
     made: Message = classes()[kind](**fields)
     return made
 

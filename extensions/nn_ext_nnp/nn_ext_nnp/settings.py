@@ -13,7 +13,7 @@ _NOT_OURS: Final = ("comm",)
 
 
 def spec_of(name: str) -> FunctionSpec:
-    """A function of files as nn_core knows it.
+    """Return a function of files as nn_core knows it.
 
     Raises:
         FileFormatError: when it knows nothing.
@@ -25,7 +25,7 @@ def spec_of(name: str) -> FunctionSpec:
 
 
 def read_settings(function: Any, batch_size: int) -> dict[str, Any]:
-    """The settings of a Function message; an absent parameter field stands for the defaults.
+    """Return the settings of a Function message; an absent parameter field stands for the defaults.
 
     A first entry of -1 in a setting called `shape` becomes `batch_size`.
     """
@@ -88,7 +88,7 @@ def _write_one(parameter: Any, name: str, code: str, value: Any) -> None:
 
 
 def place_inputs(kind: str, inputs: Sequence[Any], settings: dict[str, Any]) -> list[Any]:
-    """The inputs at their places in the specification, None where files leave out optional ones.
+    """Return the inputs at their places in the specification, None where files leave out optional ones.
 
     Raises:
         FileFormatError: when there are more than the function has, or fewer than it needs.
@@ -119,5 +119,5 @@ def _left_out(kind: str, inputs: Sequence[Any], settings: dict[str, Any]) -> set
 
 
 def as_written(value: Any, code: str) -> Any:
-    """A number of a message as its text has it: 0.9, and not the float32 that is nearest to it."""
+    """Return a number of a message as its text has it: 0.9, and not the float32 that is nearest to it."""
     return float(str(np.float32(value))) if code.startswith("f") else value

@@ -16,7 +16,7 @@ from nn_ext_nnp.schema import message
 def state_members(
     optimizers: Sequence[Mapping[str, Any]], parameters: Mapping[str, nn.Variable], extension: str
 ) -> list[Member]:
-    """The members of an archive that hold the states of all solvers."""
+    """Return the members of an archive that hold the states of all solvers."""
     if extension == ".protobuf":
         proto = message("NNablaProtoBuf")
         for part in optimizers:
@@ -37,7 +37,7 @@ def state_members(
 
 
 def named_states(solver: Any, parameters: Mapping[str, nn.Variable]) -> dict[str, SolverState]:
-    """The states of a solver by the names that `parameters` gives its parameters."""
+    """Return the states of a solver by the names that `parameters` gives its parameters."""
     names = {variable: name for name, variable in parameters.items()}
     return {names.get(solver.get_parameters()[key], key): state for key, state in solver.get_states().items()}
 
@@ -55,7 +55,7 @@ def read_states(target: Any, solver: Any, parameters: Mapping[str, nn.Variable])
 
 
 def states_of_entries(entries: Mapping[str, Entry], file: str) -> dict[str, SolverState]:
-    """The states that a file of arrays holds.
+    """Return the states that a file of arrays holds.
 
     Raises:
         FileFormatError: when a parameter has no number of updates.
@@ -74,7 +74,7 @@ def states_of_entries(entries: Mapping[str, Entry], file: str) -> dict[str, Solv
 
 
 def states_of_message(solver: Any, file: str) -> dict[str, SolverState]:
-    """The states that a Solver message holds.
+    """Return the states that a Solver message holds.
 
     Raises:
         FileFormatError: when an array contradicts its shape.

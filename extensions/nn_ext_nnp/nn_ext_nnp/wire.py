@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 def split_parameters(data: bytes, file: str) -> tuple[bytes, dict[str, Entry]]:
-    """The bytes of all other fields of an NNablaProtoBuf, and its parameters.
+    """Return the bytes of all other fields of an NNablaProtoBuf, and its parameters.
 
     Raises:
         FileFormatError: when a message ends early, or a parameter contradicts its shape.
@@ -41,7 +41,7 @@ def split_parameters(data: bytes, file: str) -> tuple[bytes, dict[str, Entry]]:
 
 
 def parameter_bytes(entries: Mapping[str, Entry]) -> bytes:
-    """The field `parameter` of an NNablaProtoBuf for each entry."""
+    """Return the field `parameter` of an NNablaProtoBuf for each entry."""
     parts: list[bytes] = []
     for name, entry in entries.items():
         require_floats(name, entry)
@@ -84,7 +84,7 @@ def require_floats(name: str, entry: Entry) -> None:
 
 
 def entry_of(parameter: Any, values: Array, file: str, index: int) -> Entry:
-    """The entry of a Parameter message with `values`.
+    """Return the entry of a Parameter message with `values`.
 
     Raises:
         FileFormatError: when the name is missing, or the shape has another number of elements.
@@ -123,7 +123,7 @@ def _parameter(view: memoryview, file: str, index: int) -> tuple[str, Entry]:
 
 
 def _fields(view: memoryview, file: str) -> Iterator[tuple[int, int, int, int, int]]:
-    """Number, wire type, and the places where a field, its content and the next field start."""
+    """Return number, wire type, and the places where a field, its content and the next field start."""
     place = 0
     while place < len(view):
         start = place

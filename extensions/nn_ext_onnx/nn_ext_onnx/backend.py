@@ -28,7 +28,7 @@ class PreparedModel(BackendRep):
         self.networks: list[Network] = []
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs for arrays in the order of the model's inputs, or by name."""
+        """Return the outputs for arrays in the order of the model's inputs, or by name."""
         arrays = self._arrays(inputs)
         network = self._network(arrays)
         for name, variable in network.inputs.items():
@@ -78,7 +78,7 @@ class NnCoreBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto | bytes | str, device: str = "CPU", **kwargs: Any) -> PreparedModel:
-        """A model, its bytes or its path, ready to run.
+        """Return a model, its bytes or its path, ready to run.
 
         Raises:
             ArgumentError: when it cannot be built.
@@ -87,7 +87,7 @@ class NnCoreBackend(Backend):
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs of a model."""
+        """Return the outputs of a model."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod

@@ -62,7 +62,7 @@ writes and reads, with + where NNabla lists it for its C runtime; `convert -O CS
 
 
 def page(names: list[str]) -> str:
-    """The text for functions by their names in files."""
+    """Return the text for functions by their names in files."""
     from nn_ext_c.emitting.topics import written_functions  # another neighbour that is needed for the page only
     from nn_ext_nnp.nnb.functions import by_name
 
@@ -82,14 +82,14 @@ def page(names: list[str]) -> str:
 
 
 def _onnx(name: str, is_written: bool) -> str:
-    """The two columns of ONNX."""
+    """Return the two columns of ONNX."""
     if not is_written:
         return "- | -"
     return f"{SINCE.get(name, 13)} | {'partly' if name in ONE_WAY else 'yes'}"
 
 
 def names_of_files() -> list[str]:
-    """The functions of NNabla's files, in their order."""
+    """Return the functions of NNabla's files, in their order."""
     from nn_ext_nnp.schema import functions  # the neighbour package is needed for the page only
 
     return list(functions())

@@ -25,7 +25,7 @@ class Worker:
     """The actor that runs the program."""
 
     def node(self) -> str:
-        """The name of the machine, and the start of Ray's name for it: several may share a name in tests."""
+        """Return the name of the machine, and the start of Ray's name for it: several may share a name in tests."""
         return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"
 
     def run(self, place: Place, program: Callable[..., Any], arguments: Sequence[Any]) -> Any:

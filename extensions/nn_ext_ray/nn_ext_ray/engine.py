@@ -82,7 +82,7 @@ class RayEngine:
         return Exchange(answer, sent, finish)
 
     def _others(self, pieces: Sequence[Array]) -> list[Array | None]:
-        """The pieces without the own one, which need not travel."""
+        """Return the pieces without the own one, which need not travel."""
         return [None if rank == self.rank else piece for rank, piece in enumerate(pieces)]
 
     def all_reduce(self, array: Array, op: str = "sum") -> Exchange:
@@ -144,7 +144,7 @@ class RayEngine:
         return self._exchange([None], lambda pieces: None)
 
     def split(self, ranks: Sequence[int]) -> "RayEngine | None":
-        """The engine of some of the workers."""
+        """Return the engine of some of the workers."""
         self._n_parts += 1
         places = list(ranks)
         if self.rank not in places:
@@ -157,7 +157,7 @@ class RayEngine:
         self._place.meeting.post.remote(self._group, self.rank, text)
 
     def posts(self) -> dict[int, str]:
-        """The last notice of each rank."""
+        """Return the last notice of each rank."""
         notices: dict[int, str] = ray.get(self._place.meeting.posts.remote(self._group))
         return notices
 
@@ -176,7 +176,7 @@ def _reduced(pieces: Sequence[Array], op: str) -> Array:
 
 
 def _resolved(pieces: Sequence[Any]) -> list[Any]:
-    """The pieces, those in the object store among them."""
+    """Return the pieces, those in the object store among them."""
     places = [place for place, piece in enumerate(pieces) if isinstance(piece, ray.ObjectRef)]
     found = list(pieces)
     for place, piece in zip(places, ray.get([pieces[place] for place in places]), strict=True):
@@ -185,7 +185,7 @@ def _resolved(pieces: Sequence[Any]) -> list[Any]:
 
 
 def make(context: Context | None = None) -> RayEngine:
-    """The engine of the workers that `nn_ext_ray.train` has started.
+    """Return the engine of the workers that `nn_ext_ray.train` has started.
 
     Raises:
         BackendUnavailableError: in a process that is not one of them.

@@ -51,5 +51,5 @@ class Meeting:
         self._notices.setdefault(group, {})[rank] = text
 
     async def posts(self, group: str) -> dict[int, str]:
-        """The last notice of each rank of a group."""
+        """Return the last notice of each rank of a group."""
         return dict(self._notices.get(group, {}))

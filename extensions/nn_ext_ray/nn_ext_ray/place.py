@@ -34,5 +34,5 @@ def set_place(place: Place) -> None:
 
 
 def current_place() -> Place | None:
-    """The place of this process; None when it is no worker."""
+    """Return the place of this process; None when it is no worker."""
     return _current[0] if _current else None

@@ -22,7 +22,7 @@ def probe() -> Refusal | None:
 
 @hookimpl
 def nn_core_communicators() -> Sequence[CommunicatorInfo]:
-    """The one engine of this package; workers prefer it to others."""
+    """Return the one engine of this package; workers prefer it to others."""
     return [
         CommunicatorInfo(
             name="ray",

@@ -89,7 +89,7 @@ def train(
 
 
 def worker_counts(workers: int | tuple[int, int], shards: int | None) -> list[int]:
-    """The numbers of workers that may be started, the largest first.
+    """Return the numbers of workers that may be started, the largest first.
 
     Raises:
         ArgumentError: when there is none.

@@ -86,7 +86,7 @@ class TensorBoard:
             writer.close()
 
     def get_state(self) -> dict[str, Any]:
-        """The open sums."""
+        """Return the open sums."""
         return {"sums": {name: list(sums) for name, sums in self._sums.items()}}
 
     def set_state(self, state: Mapping[str, Any]) -> None:

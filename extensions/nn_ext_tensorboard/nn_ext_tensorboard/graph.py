@@ -4,7 +4,7 @@ from typing import Any
 
 
 def graph_definition(leaf: Any) -> Any:
-    """The graph that ends in a variable: a node for each function, parameter and input, with its shape.
+    """Return the graph that ends in a variable: a node for each function, parameter and input, with its shape.
 
     Args:
         leaf: A Variable.
@@ -19,7 +19,7 @@ def graph_definition(leaf: Any) -> Any:
 
 
 def graph_event(leaf: Any) -> Any:
-    """The graph that ends in a variable, as an entry of a log."""
+    """Return the graph that ends in a variable, as an entry of a log."""
     from tensorboardX.proto.event_pb2 import Event
 
     return Event(graph_def=graph_definition(leaf).SerializeToString())

@@ -67,7 +67,7 @@ class _Worker:
         )
 
     def ask(self, **wanted: Any) -> dict[str, Any]:
-        """The answer to a request."""
+        """Return the answer to a request."""
         try:
             print(json.dumps(wanted), file=self._process.stdin, flush=True)
         except BrokenPipeError:
@@ -75,7 +75,7 @@ class _Worker:
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        """The next answer; a process that hangs is ended."""
+        """Return the next answer; a process that hangs is ended."""
         assert self._process.stdout is not None
         timer = threading.Timer(_PATIENCE_S, self._process.kill)
         timer.start()

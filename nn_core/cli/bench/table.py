@@ -10,7 +10,7 @@ from nn_core.cli.bench.workloads import OURS, TITLES, Sizes
 
 
 def machine() -> str:
-    """The processor in words."""
+    """Return the processor in words."""
     cpu_info = Path("/proc/cpuinfo")
     lines = cpu_info.read_text(encoding="utf-8").splitlines() if cpu_info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -33,7 +33,7 @@ def report(all_figures: Sequence[Figures], sizes: Sizes) -> str:
 
 
 def _conditions(measured: Sequence[Figures], sizes: Sizes) -> list[str]:
-    """The machine, and what was measured on it."""
+    """Return the machine, and what was measured on it."""
     threads = f"{sizes.threads} thread{'s' if sizes.threads > 1 else ''}"
     versions = ", ".join(f"{figures.framework} {figures.version}" for figures in measured)
     return [f"{machine()}; {threads}; Python {platform.python_version()}", versions]
@@ -48,7 +48,7 @@ def _in_words(ratio: float | None, best: str) -> str:
 
 
 def _conclusion(ratios: Sequence[float], has_peers: bool) -> list[str]:
-    """The line below the table, if there is something to say."""
+    """Return the line below the table, if there is something to say."""
     if ratios:
         return [f"geometric mean of the ratios {statistics.geometric_mean(ratios):.2f}; below 1 nn_core is faster"]
     return [] if has_peers else ["no peer was measured; pip install torch, jax, or onnxruntime and onnx, to compare"]
@@ -69,7 +69,7 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _aligned(columns: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table, its first column to the left, the others to the right."""
+    """Return the lines of a table, its first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in columns]
     return [
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))])

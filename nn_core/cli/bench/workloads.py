@@ -84,6 +84,6 @@ FRAMEWORKS: Final[dict[str, Framework]] = {
 
 
 def programs_of(module: Any, package: str, sizes: Sizes) -> Programs:
-    """The programs of a module: it has one function ``programs(package, sizes)``."""
+    """Return the programs of a module: it has one function ``programs(package, sizes)``."""
     programs: Programs = module.programs(package, sizes)
     return programs

@@ -87,7 +87,7 @@ def deadly(moments: Iterable[Moment | None], exit_code: int | None, advice: str)
 
 
 def _of_sample(moment: Moment, error: Exception) -> BaseException:
-    """The error as that of a sample or of a batch, which is passed over from then on."""
+    """Return the error as that of a sample or of a batch, which is passed over from then on."""
     failure = (BatchError if moment.sample == BATCH else SampleError)(moment.epoch, moment.position)
     failure.__cause__ = error
     return failure

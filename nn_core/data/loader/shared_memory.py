@@ -75,7 +75,7 @@ class SharedArrays:
 
 
 def receive(connection: Connection, layout: Layout) -> list[np.ndarray[Any, Any]]:
-    """The arrays that `SharedArrays.send` passed on; they keep the memory alive.
+    """Return the arrays that `SharedArrays.send` passed on; they keep the memory alive.
 
     Raises:
         EOFError, OSError, RuntimeError: when the sender has died.

@@ -55,7 +55,7 @@ class Pool(Protocol):
         """Start to read; numbers grow."""
 
     def wait(self, number: int) -> Result:
-        """The result of a task, once."""
+        """Return the result of a task, once."""
 
     def forget(self) -> None:
         """Give up all tasks."""
@@ -329,7 +329,7 @@ class _Worker:
         self.connection.send((number, task._replace(parts=tuple(parts))))
 
     def receive(self) -> tuple[int, Result]:
-        """The next result."""
+        """Return the next result."""
         number, result, layout = self.connection.recv()
         if layout is not None:
             result = tuple(shared_memory.receive(self.connection, layout))
@@ -376,7 +376,7 @@ class _Failure:
         self._pickled = _pickled(cause)
 
     def as_exception(self) -> BaseException:
-        """The exception, with the traceback of the process as a note."""
+        """Return the exception, with the traceback of the process as a note."""
         error: BaseException = pickle.loads(self._pickled)
         attach_note(error, f"nn_core: in a worker process:\n{self._trace}")
         if self._wrapper is None:

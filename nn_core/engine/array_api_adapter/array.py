@@ -146,7 +146,7 @@ class AdaptedArray:
     # -- conversion ------------------------------------------------------------------------------------------------
 
     def numpy(self) -> "np.ndarray[Any, Any]":
-        """A copy on the host."""
+        """Return a copy on the host."""
         return self._library.to_numpy(self.value, self.dtype)
 
     def tolist(self) -> Any:
@@ -154,7 +154,7 @@ class AdaptedArray:
         return self.numpy().tolist()
 
     def item(self) -> Any:
-        """The only element."""
+        """Return the only element."""
         return self.numpy().item()
 
     def __bool__(self) -> bool:
@@ -170,20 +170,20 @@ class AdaptedArray:
         return operator.index(self.item())
 
     def astype(self, dtype: Any, copy: bool = True) -> "AdaptedArray":
-        """The values in another dtype; `copy` False: this array itself where it has the dtype."""
+        """Return the values in another dtype; `copy` False: this array itself where it has the dtype."""
         kind = np.dtype(dtype)
         if kind == self.dtype and not copy:
             return self
         return self._library.wrapped(self._library.cast(self.value, self.dtype, kind), kind)
 
     def copy(self) -> "AdaptedArray":
-        """The values in memory of their own."""
+        """Return the values in memory of their own."""
         return self._library.wrapped(self.value, self.dtype)
 
     # -- shapes ----------------------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any) -> "AdaptedArray":
-        """The same elements under another shape; writes go through."""
+        """Return the same elements under another shape; writes go through."""
         wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         lengths = np.broadcast_to(np.empty((), "?"), self.shape).reshape(tuple(wanted)).shape
         if self._parent is None:
@@ -191,7 +191,7 @@ class AdaptedArray:
         return AdaptedArray(self._library, self._memory, lengths, self.dtype, self)
 
     def transpose(self, *axes: Any) -> "AdaptedArray":
-        """The axes in another order: reversed, or as given. A copy."""
+        """Return the axes in another order: reversed, or as given. A copy."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         order = tuple(order) or tuple(reversed(range(self.ndim)))
         return self._library.permuted(self, order)
@@ -210,11 +210,11 @@ class AdaptedArray:
     # -- reductions ------------------------------------------------------------------------------------------------
 
     def max(self) -> "AdaptedArray":
-        """The largest element."""
+        """Return the largest element."""
         return self._library.reduced("max", self)
 
     def min(self) -> "AdaptedArray":
-        """The smallest element."""
+        """Return the smallest element."""
         return self._library.reduced("min", self)
 
     def any(self) -> "AdaptedArray":

@@ -55,22 +55,24 @@ class AdaptedBackend:
         self._namespace = AdaptedNamespace(self._library)
 
     def namespace(self) -> Namespace:
-        """The array contract over the library."""
+        """Return the array contract over the library."""
         return self._namespace
 
     def host_functions(self) -> tuple[str, ...]:
-        """The functions of the array contract that run on the host: the library has none, or has refused a call of it."""
+        """Return the functions of the array contract that run on the host: the library has none, or has refused a call of
+        it.
+        """
         return self._namespace.host_functions()
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new array; nothing is allocated before it is written."""
+        """Return a new array; nothing is allocated before it is written."""
         return AdaptedArray(self._library, Memory(), tuple(shape), dtype_of(dtype))
 
     def from_numpy(self, array: Array) -> Array:
-        """A copy of a NumPy array."""
+        """Return a copy of a NumPy array."""
         host = np.asarray(array)
         return self._library.wrapped(self._library.from_numpy(host), host.dtype)
 
     def to_numpy(self, array: Array) -> Array:
-        """A copy on the host."""
+        """Return a copy on the host."""
         return array.numpy()

@@ -43,7 +43,7 @@ class BasicSelection:
     shape: Shape
 
     def read(self, library: "Library", value: Array) -> Array:
-        """The elements of `value`."""
+        """Return the elements of `value`."""
         if self.turned:
             value = library.flip(value, self.turned)
         return library.reshape(value[self.key] if self.key else value, self.shape)

@@ -59,23 +59,23 @@ class Library:
     # -- functions -------------------------------------------------------------------------------------------------
 
     def find(self, name: str) -> Callable[..., Any] | None:
-        """The library's function of the standard called `name` ("linalg.det"), or None."""
+        """Return the library's function of the standard called `name` ("linalg.det"), or None."""
         found: Any = self.xp
         for part in name.split("."):
             found = getattr(found, part, None)
         return found
 
     def function(self, name: str) -> Callable[..., Any] | None:
-        """The function that is used for `name`: the one that was given, else the library's own, or None."""
+        """Return the function that is used for `name`: the one that was given, else the library's own, or None."""
         return self.own.get(name) or self.find(name)
 
     def on_host(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """The result of a NumPy function, computed on the host and brought back."""
+        """Return the result of a NumPy function, computed on the host and brought back."""
         with np.errstate(all="ignore"):
             return self._brought_back(function(*[_taken_to_host(arg) for arg in args], **keywords))
 
     def _computed(self, name: str, values: tuple[Array, ...], operands: tuple[Any, ...], **keywords: Any) -> Any:
-        """The result of the library's function for its own `values`; without one, NumPy's for the `operands`."""
+        """Return the result of the library's function for its own `values`; without one, NumPy's for the `operands`."""
         function = self.function(name)
         if function is not None:
             try:
@@ -92,7 +92,7 @@ class Library:
     # -- dtypes and conversions ------------------------------------------------------------------------------------
 
     def native(self, dtype: "np.dtype[Any]") -> Any:
-        """The library's dtype.
+        """Return the library's dtype.
 
         Raises:
             DTypeError: when it has none.
@@ -103,14 +103,14 @@ class Library:
         return found
 
     def dtype_of_value(self, value: Array) -> "np.dtype[Any]":
-        """The NumPy dtype of a value of the library."""
+        """Return the NumPy dtype of a value of the library."""
         native = value.dtype
         if native not in self._dtypes:
             self._dtypes[native] = dtype_of(str(native).rpartition(".")[2])
         return self._dtypes[native]
 
     def cast(self, value: Array, source: "np.dtype[Any]", target: "np.dtype[Any]") -> Array:
-        """A value of the library in another dtype."""
+        """Return a value of the library in another dtype."""
         if source == target:
             return value
         if source.kind == "c" and target.kind != "c":
@@ -118,7 +118,7 @@ class Library:
         return self.xp.astype(value, self.native(target))
 
     def from_numpy(self, array: Any) -> Array:
-        """A value of the library with the elements of a NumPy array."""
+        """Return a value of the library with the elements of a NumPy array."""
         array = np.array(array, order="C")
         native = self.native(array.dtype)
         if array.dtype.name != "bfloat16":
@@ -126,18 +126,18 @@ class Library:
         return self.xp.astype(self._from_numpy(array.astype(np.float32)), native)
 
     def to_numpy(self, value: Array, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
-        """The elements of a value of the library, in a copy."""
+        """Return the elements of a value of the library, in a copy."""
         if dtype.name == "bfloat16":
             value = self.xp.astype(value, self.xp.float32)
         return np.array(self._to_numpy(value), dtype=dtype, order="C")
 
     def wrapped(self, value: Array, dtype: "np.dtype[Any] | None" = None) -> AdaptedArray:
-        """A new array over a value of the library."""
+        """Return a new array over a value of the library."""
         kind = self.dtype_of_value(value) if dtype is None else dtype
         return AdaptedArray(self, Memory(value, kind), tuple(value.shape), kind)
 
     def array(self, values: Any, dtype: Any = None) -> AdaptedArray:
-        """An array of what a kernel gives: one of ours, one of NumPy's, numbers, or lists of these."""
+        """Return an array of what a kernel gives: one of ours, one of NumPy's, numbers, or lists of these."""
         if isinstance(values, AdaptedArray):
             return values if dtype is None else values.astype(dtype, copy=False)
         if isinstance(values, (list, tuple)):
@@ -145,7 +145,7 @@ class Library:
         return self.wrapped(self.from_numpy(np.asarray(values, None if dtype is None else np.dtype(dtype))))
 
     def fitted(self, values: Any, dtype: "np.dtype[Any]", shape: Shape) -> Array:
-        """A value of the library for `values`, cast to `dtype` and broadcast to `shape`.
+        """Return a value of the library for `values`, cast to `dtype` and broadcast to `shape`.
 
         Raises:
             ValueError: when it cannot be broadcast.
@@ -166,7 +166,7 @@ class Library:
     # -- values of the library -------------------------------------------------------------------------------------
 
     def zeros(self, shape: Shape, dtype: "np.dtype[Any]") -> Array:
-        """A value of zeros."""
+        """Return a value of zeros."""
         return self.xp.zeros(shape, dtype=self.native(dtype))
 
     def reshape(self, value: Array, shape: Shape) -> Array:
@@ -185,7 +185,7 @@ class Library:
 
     @staticmethod
     def size_of(value: Array) -> int:
-        """Number of elements."""
+        """Return number of elements."""
         size = 1
         for length in value.shape:
             size *= length
@@ -235,7 +235,7 @@ class Library:
             return self.from_numpy(np.asarray(number).astype(dtype))
 
     def operated(self, operate: Callable[..., Any], *operands: Any) -> AdaptedArray:
-        """The result of an operator of Python."""
+        """Return the result of an operator of Python."""
         widened = _FLOAT64 if operate is operator.truediv else _INT64 if operate in _ON_NUMBERS else None
         if widened is _INT64 and not all(_is_boolean(operand) for operand in operands):
             widened = None
@@ -243,32 +243,32 @@ class Library:
         return self.wrapped(operate(*values), _BOOL if operate in _COMPARISONS else dtype)
 
     def unary(self, name: str, x: Any, *, floating: bool = False) -> AdaptedArray:
-        """An element-wise function; with `floating` whole numbers become float64 first."""
+        """Return an element-wise function; with `floating` whole numbers become float64 first."""
         (value,), _ = self.promoted(x, at_least=_FLOAT64 if floating else None)
         return self._computed(name, (value,), (x,))
 
     def binary(self, name: str, a: Any, b: Any, *, floating: bool = False) -> AdaptedArray:
-        """An element-wise function of two arrays or numbers."""
+        """Return an element-wise function of two arrays or numbers."""
         (first, second), _ = self.promoted(a, b, at_least=_FLOAT64 if floating else None)
         return self._computed(name, (first, second), (a, b))
 
     def matmul(self, a: Any, b: Any) -> AdaptedArray:
-        """The product of matrices."""
+        """Return the product of matrices."""
         values, dtype = self.promoted(a, b)
         return self.wrapped(self.xp.matmul(*values), dtype)
 
     def reduced(self, name: str, x: Any, **keywords: Any) -> AdaptedArray:
-        """A reduction of the standard."""
+        """Return a reduction of the standard."""
         return self._computed(name, (self.array(x).value,), (x,), **keywords)
 
     def permuted(self, x: Any, axes: Sequence[int]) -> AdaptedArray:
-        """The axes in another order."""
+        """Return the axes in another order."""
         array = self.array(x)
         order = tuple(axis % max(array.ndim, 1) for axis in axes)
         return self.wrapped(self.xp.permute_dims(array.value, order), array.dtype)
 
     def part(self, x: AdaptedArray, name: str) -> AdaptedArray:
-        """The real or the imaginary parts."""
+        """Return the real or the imaginary parts."""
         if x.dtype.kind == "c":
             return self.wrapped(getattr(self.xp, name)(x.value))
         return x if name == "real" else self.wrapped(self.zeros(x.shape, x.dtype), x.dtype)

@@ -51,7 +51,7 @@ class AdaptedNamespace:
         self.fft = SimpleNamespace(**{name: self._fft(name) for name in ("fftn", "ifftn", "irfft", "rfft")})
 
     def host_functions(self) -> tuple[str, ...]:
-        """The functions of the contract that run on the host: the library has none, or has refused a call of it."""
+        """Return the functions of the contract that run on the host: the library has none, or has refused a call of it."""
         return tuple(sorted(name for name in FUNCTIONS if self._runs_on_host(name)))
 
     def _runs_on_host(self, name: str) -> bool:
@@ -80,7 +80,7 @@ class AdaptedNamespace:
     # -- creation --------------------------------------------------------------------------------------------------
 
     def asarray(self, values: Any, dtype: Any = None) -> AdaptedArray:
-        """An array of numbers, lists, NumPy arrays or arrays."""
+        """Return an array of numbers, lists, NumPy arrays or arrays."""
         return self._library.array(values, dtype)
 
     def arange(self, *bounds: float, dtype: Any = None) -> AdaptedArray:
@@ -88,22 +88,22 @@ class AdaptedNamespace:
         return self._library.array(np.arange(*bounds, dtype=dtype))
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> AdaptedArray:
-        """An array of one number."""
+        """Return an array of one number."""
         library = self._library
         kind = np.asarray(value).dtype if dtype is None else np.dtype(dtype)
         lengths = tuple(int(length) for length in shape) if isinstance(shape, Sequence) else (int(shape),)
         return library.wrapped(library.fitted(value, kind, lengths), kind)
 
     def zeros(self, shape: Any, dtype: Any = np.float64) -> AdaptedArray:
-        """An array of zeros."""
+        """Return an array of zeros."""
         return self.full(shape, 0, dtype)
 
     def ones(self, shape: Any, dtype: Any = np.float64) -> AdaptedArray:
-        """An array of ones."""
+        """Return an array of ones."""
         return self.full(shape, 1, dtype)
 
     def full_like(self, x: AdaptedArray, value: Any, dtype: Any = None) -> AdaptedArray:
-        """An array of one number in the shape of another."""
+        """Return an array of one number in the shape of another."""
         return self.full(x.shape, value, x.dtype if dtype is None else dtype)
 
     def zeros_like(self, x: AdaptedArray, dtype: Any = None) -> AdaptedArray:
@@ -141,11 +141,11 @@ class AdaptedNamespace:
     # -- shapes ----------------------------------------------------------------------------------------------------
 
     def reshape(self, x: Any, shape: Any) -> AdaptedArray:
-        """The elements in another shape."""
+        """Return the elements in another shape."""
         return self._library.array(x).reshape(shape if isinstance(shape, tuple) else tuple(np.atleast_1d(shape).tolist()))
 
     def broadcast_to(self, x: Any, shape: Shape) -> AdaptedArray:
-        """The elements repeated along new and short axes."""
+        """Return the elements repeated along new and short axes."""
         array = self._library.array(x)
         return self._library.wrapped(self._library.xp.broadcast_to(array.value, tuple(shape)), array.dtype)
 
@@ -160,13 +160,13 @@ class AdaptedNamespace:
         return self._library.wrapped(self._library.xp.stack(values, axis=axis), dtype)
 
     def expand_dims(self, x: AdaptedArray, axis: int) -> AdaptedArray:
-        """A new axis of length 1."""
+        """Return a new axis of length 1."""
         shape = list(x.shape)
         shape.insert(axis % (x.ndim + 1), 1)
         return x.reshape(tuple(shape))
 
     def flip(self, x: AdaptedArray, axis: Any = None) -> AdaptedArray:
-        """Some axes backwards."""
+        """Return some axes backwards."""
         axes = range(x.ndim) if axis is None else np.atleast_1d(axis).tolist()
         return self._library.wrapped(self._library.flip(x.value, tuple(axes)), x.dtype) if len(axes) else x
 
@@ -177,7 +177,7 @@ class AdaptedNamespace:
         return self._library.permuted(x, order)
 
     def permute_dims(self, x: AdaptedArray, axes: Sequence[int]) -> AdaptedArray:
-        """The axes in another order."""
+        """Return the axes in another order."""
         return self._library.permuted(x, axes)
 
     def repeat(self, x: AdaptedArray, repeats: int, axis: int) -> AdaptedArray:
@@ -185,11 +185,11 @@ class AdaptedNamespace:
         return self.take(x, np.repeat(np.arange(x.shape[axis]), repeats), axis=axis)
 
     def tril(self, x: AdaptedArray, k: int = 0) -> AdaptedArray:
-        """The lower triangles."""
+        """Return the lower triangles."""
         return self._library.wrapped(self._library.xp.tril(x.value, k=k), x.dtype)
 
     def triu(self, x: AdaptedArray, k: int = 0) -> AdaptedArray:
-        """The upper triangles."""
+        """Return the upper triangles."""
         return self._library.wrapped(self._library.xp.triu(x.value, k=k), x.dtype)
 
     # -- selection -------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class AdaptedNamespace:
         return x[tuple(keys)]
 
     def argsort(self, x: AdaptedArray, axis: int = -1, kind: str = "stable") -> AdaptedArray:
-        """The order of elements; equal ones keep their places, NaN comes last."""
+        """Return the order of elements; equal ones keep their places, NaN comes last."""
         return self._library.wrapped(self._library.xp.argsort(x.value, axis=axis, stable=True)).astype(np.int64, copy=False)
 
     def sort(self, x: AdaptedArray, axis: int = -1) -> AdaptedArray:
@@ -249,11 +249,11 @@ class AdaptedNamespace:
     # -- products --------------------------------------------------------------------------------------------------
 
     def matmul(self, a: Any, b: Any) -> AdaptedArray:
-        """The product of matrices."""
+        """Return the product of matrices."""
         return self._library.matmul(a, b)
 
     def tensordot(self, a: Any, b: Any, axes: Any) -> AdaptedArray:
-        """Sums of products over axes of both arrays."""
+        """Return sums of products over axes of both arrays."""
         values, dtype = self._library.promoted(a, b)
         return self._library.wrapped(self._library.xp.tensordot(*values, axes=axes), dtype)
 

@@ -21,7 +21,7 @@ _MAX_ROWS: Final = 8
 
 
 def values_on_host(array: "NdArray") -> np.ndarray[Any, Any] | None:
-    """The values, if they are on the host and up to date; not to be changed or kept."""
+    """Return the values, if they are on the host and up to date; not to be changed or kept."""
     synced = array.synced
     if synced.pending_fill is not None:
         with np.errstate(over="ignore"):  # a number beyond float32 reads as infinite
@@ -40,7 +40,7 @@ def display_line(kind: str, facts: Sequence[str], values: np.ndarray[Any, Any] |
 
 
 def html_table(kind: str, facts: Sequence[str], values: np.ndarray[Any, Any] | None) -> str:
-    """The facts, and below them a table with the corner of the last two axes."""
+    """Return the facts, and below them a table with the corner of the last two axes."""
     head = f"<div><b>{kind}</b> {escape(', '.join(facts))}</div>"
     if values is None or not values.size:
         return head

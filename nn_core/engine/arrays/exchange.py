@@ -24,7 +24,7 @@ _LENT: Final["weakref.WeakKeyDictionary[NdArray, dict[int, Array]]"] = weakref.W
 
 
 def dlpack_device(array: "NdArray") -> tuple[int, int]:
-    """The device of the values of an array, by the numbers of DLPack."""
+    """Return the device of the values of an array, by the numbers of DLPack."""
     key = _key_on_device(array)
     if key is None:
         return ON_HOST
@@ -33,7 +33,7 @@ def dlpack_device(array: "NdArray") -> tuple[int, int]:
 
 
 def lent(array: "NdArray") -> Array | None:
-    """The raw array on the device that has the values of `array`, for others who may write to it; None on the host.
+    """Return the raw array on the device that has the values of `array`, for others who may write to it; None on the host.
 
     Raises:
         BufferError: when the array is a view under another shape of values that are not in C order.
@@ -65,7 +65,7 @@ def lent_address(array: "NdArray") -> Array | None:
 
 
 def taken(source: Any) -> tuple[Key, Array] | None:
-    """A raw array over the memory of `source`, an object with ``__dlpack__``, and its key; None on the host.
+    """Return a raw array over the memory of `source`, an object with ``__dlpack__``, and its key; None on the host.
 
     Raises:
         ArgumentError: when it is in the memory of a device of which no backend of the current context has arrays.
@@ -87,7 +87,7 @@ def taken(source: Any) -> tuple[Key, Array] | None:
 
 
 def _key_on_device(array: "NdArray") -> Key | None:
-    """The key of the copy that has the values, if it is in the memory of a device that DLPack knows."""
+    """Return the key of the copy that has the values, if it is in the memory of a device that DLPack knows."""
     key = array.synced.latest
     if key is None or key[0] is HOST or not extra(key[0].backend, "dlpack_device"):
         return None

@@ -39,7 +39,7 @@ _Cut: TypeAlias = tuple[Mapping[str, Any] | None, Shape, tuple[int | None, ...] 
 
 
 def getitem(self: Any, key: Any) -> Any:
-    """The elements that `key` picks: a Variable of the graph, or, of an NdArray or by one, a new NdArray."""
+    """Return the elements that `key` picks: a Variable of the graph, or, of an NdArray or by one, a new NdArray."""
     parts = key if isinstance(key, tuple) else (key,)
     if _CUTS.issuperset(map(type, parts)):  # most keys
         return _cut(self, parts)
@@ -87,7 +87,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
 
 
 def _assigned(old: Variable, key: Any, value: Any) -> Variable:
-    """The values of `old` with those of `value` where `key` picks them."""
+    """Return the values of `old` with those of `value` where `key` picks them."""
     new: Variable
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, (Variable, NdArray)) for part in parts):
@@ -199,14 +199,14 @@ def _moved(places: Sequence[int | None], ndim: int) -> tuple[int | None, ...] | 
 
 
 def _parts_of(key: Iterable[Any]) -> Iterator[Any]:
-    """The parts of an index in which three numbers that follow the class `slice` stand for a slice."""
+    """Yield the parts of an index in which three numbers that follow the class `slice` stand for a slice."""
     rest = iter(key)
     for part in rest:
         yield slice(*itertools.islice(rest, 3)) if part is slice else part
 
 
 def _whole_part(part: Any) -> Any:
-    """A part of an index with ints in place of whole floats; anything but a number and a slice of numbers as it is."""
+    """Return a part of an index with ints in place of whole floats; anything but a number and a slice of numbers as it is."""
     if isinstance(part, slice):
         return slice(*map(_whole_end, (part.start, part.stop, part.step)))
     try:
@@ -216,7 +216,7 @@ def _whole_part(part: Any) -> Any:
 
 
 def _whole_end(end: Any) -> Any:
-    """An end of a slice as an int; None, and what is no number, as it is."""
+    """Return an end of a slice as an int; None, and what is no number, as it is."""
     try:
         if not isinstance(end, (*FLOATS, np.ndarray)):
             return end
@@ -227,7 +227,7 @@ def _whole_end(end: Any) -> Any:
 
 
 def _without_ellipsis(ndim: int, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The parts of an index of an array with `ndim` axes, with full slices for the axes that are not named."""
+    """Return the parts of an index of an array with `ndim` axes, with full slices for the axes that are not named."""
     n_used = sum(part is not None and part is not Ellipsis for part in parts)
     if n_used > ndim or sum(part is Ellipsis for part in parts) > 1:
         raise IndexError(f"an index must have at most {ndim} entries and one Ellipsis, got {parts}")
@@ -238,7 +238,7 @@ def _without_ellipsis(ndim: int, parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _slice_of(part: Any, axis: int, size: int) -> slice:
-    """A slice as it is; the slice of one element for an integer."""
+    """Return a slice as it is; the slice of one element for an integer."""
     if isinstance(part, slice):
         if part.step == 0:
             raise ArgumentError(f"an index: the step of a slice must not be zero, got {part}")
@@ -250,7 +250,7 @@ def _slice_of(part: Any, axis: int, size: int) -> slice:
 
 
 def _pick_by_data(x: Any, parts: Any) -> Any:
-    """Indices or a mask that are data of the graph, along the leading axes."""
+    """Return indices or a mask that are data of the graph, along the leading axes."""
     x, *parts = as_one_kind("getitem", x, *parts)
     head = parts[0]
     if len(parts) == 1 and _is_mask(x, head):
@@ -259,7 +259,7 @@ def _pick_by_data(x: Any, parts: Any) -> Any:
 
 
 def _rows(x: Any, parts: Any) -> Any:
-    """The indices of the leading axes, broadcast against each other, one row for each axis."""
+    """Return the indices of the leading axes, broadcast against each other, one row for each axis."""
     shape = _common_shape(parts)
     return operator("stack")(*[_row(x, part, shape) for part in parts], axis=0)
 
@@ -276,7 +276,7 @@ def _common_shape(parts: Any) -> tuple[int, ...]:
 
 
 def _row(x: Any, part: Any, shape: tuple[int, ...]) -> Any:
-    """The indices of one axis, broadcast to `shape`."""
+    """Return the indices of one axis, broadcast to `shape`."""
     if isinstance(part, slice) or part is None or part is Ellipsis:
         raise ArgumentError(
             "an index that is a Variable or an NdArray must be combined with integer indices only, "
@@ -361,7 +361,7 @@ def _assign_at_once(x: NdArray, key: Any, value: Any) -> None:
 
 
 def _plain_key(part: Any) -> Any:
-    """An index or a mask in NumPy's terms; what is not boolean is an index, as it is where elements are read."""
+    """Return an index or a mask in NumPy's terms; what is not boolean is an index, as it is where elements are read."""
     part = array_of(part, "setitem")
     if not isinstance(part, NdArray):
         return part
@@ -375,7 +375,7 @@ def _plain_key(part: Any) -> Any:
 
 
 def _detached(x: Variable) -> Variable:
-    """A variable that takes the place of `x` for the functions that used it so far."""
+    """Return a variable that takes the place of `x` for the functions that used it so far."""
     old = Variable.of_storage(x.storage, x._need_grad)
     old.name, old._persistent, old._recompute = x.name, x._persistent, x._recompute
     move_origin(x, old)

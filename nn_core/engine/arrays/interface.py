@@ -40,15 +40,15 @@ class ArrayInterface:
     # -- values ----------------------------------------------------------------------------------------------------
 
     def _values(self) -> "NdArray":
-        """The array whose values are read; raises a GraphError where there are none yet."""
+        """Return the array whose values are read; raises a GraphError where there are none yet."""
         raise NotImplementedError
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """A copy of the values as a NumPy array; ``d`` and ``data`` share memory."""
+        """Return a copy of the values as a NumPy array; ``d`` and ``data`` share memory."""
         return np.array(self._values().get_data("r"))
 
     def item(self) -> Any:
-        """The value of an array of one element as a number of Python."""
+        """Return the value of an array of one element as a number of Python."""
         return self._only_element("item")
 
     def show(self, path: "str | PathLike[str] | None" = None) -> None:

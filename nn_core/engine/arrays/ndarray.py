@@ -82,7 +82,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
 
     @staticmethod
     def of_shape(shape: Shape) -> "NdArray":
-        """A new array of a shape that is known to be a tuple of ints."""
+        """Return a new array of a shape that is known to be a tuple of ints."""
         array = _new(NdArray)
         array._shape = array._base = shape
         array.synced = SyncedArray(shape)
@@ -92,7 +92,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
     @staticmethod
     @door
     def from_numpy_array(nparr: Any) -> "NdArray":
-        """A new NdArray with a copy of the values; the dtype is kept."""
+        """Return a new NdArray with a copy of the values; the dtype is kept."""
         values = real_numbers("NdArray", nparr)
         array = NdArray(values.shape)
         array.data = values
@@ -101,7 +101,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
     @staticmethod
     @door
     def from_dlpack(source: Any) -> "NdArray":
-        """A new NdArray over the memory of `source` (any object with ``__dlpack__``), on the host or on a device.
+        """Return a new NdArray over the memory of `source` (any object with ``__dlpack__``), on the host or on a device.
 
         Values that are not in C order, and those of the host that must not be written, are copied. Memory of a device is
         taken by a backend of the current context, whose stream waits for the producer's.
@@ -195,7 +195,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
 
     @door
     def size_from_axis(self, axis: int = -1) -> int:
-        """Number of elements of the axes from `axis` on; all elements for a negative axis."""
+        """Return number of elements of the axes from `axis` on; all elements for a negative axis."""
         return math.prod(self._shape[max(whole(axis), 0) :])
 
     def __bool__(self) -> bool:
@@ -254,7 +254,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         np.copyto(self.write(HOST, dtype_name(values.dtype)), values)
 
     def get_data(self, mode: str = "rw", dtype: Any = None) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array.
+        """Return the values as a NumPy array.
 
         Args:
             mode: "r" to read, "w" to overwrite all values, "rw" to change some.
@@ -274,17 +274,17 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         return self.present(self.synced.export((HOST, name)))
 
     def read(self, space: Space, dtype: str, exact: bool = False) -> Array:
-        """The raw array to read in `space` as `dtype`; `exact`: see `SyncedArray.read`."""
+        """Return the raw array to read in `space` as `dtype`; `exact`: see `SyncedArray.read`."""
         return self.present(self.synced.read((space, dtype), exact))
 
     def write(self, space: Space, dtype: str) -> Array:
-        """The raw array in `space` as `dtype`, to be overwritten as a whole."""
+        """Return the raw array in `space` as `dtype`, to be overwritten as a whole."""
         if self._window is not None:
             return self.readwrite(space, dtype)
         return self.present(self.synced.write((space, dtype)))
 
     def readwrite(self, space: Space, dtype: str) -> Array:
-        """The raw array in `space` as `dtype`, C-contiguous, to be changed in place."""
+        """Return the raw array in `space` as `dtype`, C-contiguous, to be changed in place."""
         synced = self.synced
         synced.make_contiguous((space, dtype))
         return self.present(synced.readwrite((space, dtype)))
@@ -355,7 +355,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
 
     @door
     def view(self, shape: Iterable[int]) -> "NdArray":
-        """The same memory under another shape with the same number of elements (one length may be -1)."""
+        """Return the same memory under another shape with the same number of elements (one length may be -1)."""
         target = inferred_shape(shape, self.size)
         other = _new(NdArray)
         other._shape, other.synced, other._window, other._base = target, self.synced, None, target
@@ -364,7 +364,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         return other
 
     def _window_in_a_row(self, target: Shape) -> tuple[slice, ...]:
-        """The elements of a narrowed array as one piece of its memory."""
+        """Return the elements of a narrowed array as one piece of its memory."""
         strides, start, step = [], 0, 1
         for length, part in zip(reversed(self._base), reversed(self._window or ()), strict=True):
             start += part.start * step
@@ -380,7 +380,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
 
     @door
     def narrow(self, dim: int, start: int, length: int) -> "NdArray":
-        """The same memory limited to `length` elements from `start` along axis `dim`."""
+        """Return the same memory limited to `length` elements from `start` along axis `dim`."""
         try:
             dim, start, length = whole(dim), whole(start), whole(length)
         except TypeError as error:
@@ -455,7 +455,7 @@ def _broadcast(values: np.ndarray[Any, Any], shape: Shape) -> np.ndarray[Any, An
 
 
 def added_state(value: Any, base: type) -> Any:
-    """The attributes of `value` that classes below `base` have made room for, as ``object.__getstate__`` gives them."""
+    """Return the attributes of `value` that classes below `base` have made room for, as ``object.__getstate__`` gives them."""
     slots: dict[str, Any] = {}
     for cls in type(value).__mro__[: type(value).__mro__.index(base)]:
         names = vars(cls).get("__slots__", ())

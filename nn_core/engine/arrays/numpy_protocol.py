@@ -60,7 +60,7 @@ _SAME: Final = frozenset(
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """An operator of Python that NumPy's number or array began; a ufunc of NdArrays."""
+    """Return an operator of Python that NumPy's number or array began; a ufunc of NdArrays."""
     names = _OPERATORS.get(ufunc.__name__) if method == "__call__" and not options else None
     if names is None:
         return _call_on_values(ufunc, method, inputs, options)
@@ -70,7 +70,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mappin
 
 
 def _call_on_values(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """A ufunc on the values of NdArrays; of Variables it would lose the gradient."""
+    """Return a ufunc on the values of NdArrays; of Variables it would lose the gradient."""
     if any(_is_ours(value) and not value._takes_numpy for value in (*inputs, *options.get("out", ()))):
         raise refusal(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
     try:
@@ -83,7 +83,7 @@ def _call_on_values(ufunc: Any, method: str, inputs: tuple[Any, ...], options: M
 def call_function(
     function: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    """A function of NumPy that looks at values, or one of NdArrays."""
+    """Return a function of NumPy that looks at values, or one of NdArrays."""
     if function.__name__ not in _LOOKERS and not all(getattr(kind, "_takes_numpy", True) for kind in types):
         module = function.__module__.removeprefix("numpy").removeprefix(".")
         raise refusal(f"{module}.{function.__name__}" if module else function.__name__)
@@ -91,7 +91,7 @@ def call_function(
 
 
 def refusal(name: str) -> ArgumentError:
-    """The error for a function of NumPy."""
+    """Return the error for a function of NumPy."""
     ours = _OURS.get(name, name if name in _SAME else None)
     use = "" if ours is None else f"use nn_core.functions.{ours}, or "
     return ArgumentError(

@@ -48,7 +48,7 @@ def show_images(values: np.ndarray[Any, Any], path: "str | PathLike[str] | None"
 
 
 def images_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The images of an array, in grey of shape (N, H, W) or in colour of shape (N, H, W, 3).
+    """Return the images of an array, in grey of shape (N, H, W) or in colour of shape (N, H, W, 3).
 
     Args:
         values: Shape (H, W), (N, H, W), (1 or 3, H, W) or (N, 1 or 3, H, W).
@@ -72,7 +72,7 @@ def images_of(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _stacked(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same values with shape (N, H, W) or (N, C, H, W)."""
+    """Return the same values with shape (N, H, W) or (N, C, H, W)."""
     images = values[np.newaxis] if values.ndim == 2 or (values.ndim == 3 and values.shape[0] in (1, 3)) else values
     if not values.size or not (images.ndim == 3 or (images.ndim == 4 and images.shape[1] in (1, 3))):
         raise ShapeError(

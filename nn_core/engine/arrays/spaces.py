@@ -17,7 +17,7 @@ _SPACES: Final[dict[tuple[str, str], Space]] = {}
 
 
 def space_of(backend: Backend, device_id: str) -> Space:
-    """The memory in which `backend` computes; all backends whose namespace is NumPy share the host's."""
+    """Return the memory in which `backend` computes; all backends whose namespace is NumPy share the host's."""
     key = (backend.array_class, device_id)
     space = _SPACES.get(key)
     if space is None:
@@ -27,7 +27,7 @@ def space_of(backend: Backend, device_id: str) -> Space:
 
 
 def space_of_dlpack(kind: int, device_id: int) -> Space | None:
-    """The memory that DLPack numbers so; None where no backend of the current context has arrays there."""
+    """Return the memory that DLPack numbers so; None where no backend of the current context has arrays there."""
     for name, _ in get_current_context().entries:
         try:
             backend = get_backend(name)
@@ -54,7 +54,7 @@ def _optional_method(backend: Backend, method: str) -> Any:
 
 
 def _device_space(backend: Backend, device_id: str) -> Space:
-    """The memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
+    """Return the memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
     choose: Callable[[str], object] | None = _optional_method(backend, "use_device")
     flush: Callable[[], object] = _optional_method(backend, "flush") or nothing
     upload: Callable[[Array, Array], object] | None = _optional_method(backend, "upload")

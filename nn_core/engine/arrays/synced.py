@@ -39,7 +39,7 @@ GRAPH_VERSION = Version()
 
 
 def nothing() -> None:
-    """The host is always ready."""
+    """Return at once: the host is always ready."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class Space:
 
 
 def host_empty(shape: Shape, dtype: str) -> Array:
-    """A new uninitialised C-contiguous NumPy array whose memory starts at a multiple of 64 bytes."""
+    """Return a new uninitialised C-contiguous NumPy array whose memory starts at a multiple of 64 bytes."""
     kind = dtype_of(dtype)
     n_bytes = kind.itemsize
     for length in shape:
@@ -153,7 +153,7 @@ class SyncedArray:
         return self.lease is not None and not self.lease.alive
 
     def buffer(self, key: Key) -> Array:
-        """The memory for `key`, allocated if it is not there; its content is whatever it was."""
+        """Return the memory for `key`, allocated if it is not there; its content is whatever it was."""
         array = self.copies.get(key)
         if array is None:
             # no version is counted up: a plan binds copies that exist, and a new one replaces none
@@ -162,7 +162,7 @@ class SyncedArray:
         return array
 
     def read(self, key: Key, exact: bool = False) -> Array:
-        """The values in the space and dtype of `key`; the caller must not write.
+        """Return the values in the space and dtype of `key`; the caller must not write.
 
         Args:
             key: Space and dtype.
@@ -187,7 +187,7 @@ class SyncedArray:
         return array
 
     def _filled(self, key: Key, exact: bool) -> Array:
-        """The memory for `key`, with the number that is to be filled in, or with the zeros of an array without values.
+        """Return the memory for `key`, with the number that is to be filled in, or with the zeros of an array without values.
 
         Reading changes no dtype: the number is written in that of the copy that was the latest, and converted for readers of
         other dtypes, so that it does not matter who reads first.
@@ -206,7 +206,9 @@ class SyncedArray:
         return array if place == key else self.read(key, exact)
 
     def _dtype_filled(self, value: float, wanted: str) -> str:
-        """The dtype in which a number is filled in for a reader of another one; float32 unless that of the reader holds it."""
+        """Return the dtype in which a number is filled in for a reader of another one; float32 unless that of the reader holds
+        it.
+        """
         if self.latest is not None:
             return self.latest[1]
         if value == 0.0 or wanted in ("float32", "float64"):
@@ -230,7 +232,7 @@ class SyncedArray:
         self.valid = {key}
 
     def write(self, key: Key) -> Array:
-        """The memory for `key`, about to be overwritten as a whole; all other copies become invalid."""
+        """Return the memory for `key`, about to be overwritten as a whole; all other copies become invalid."""
         if self.lease is not None:
             self._end_lease()
         array = self.buffer(key)
@@ -248,7 +250,7 @@ class SyncedArray:
         self.move_latest(key)
 
     def readwrite(self, key: Key) -> Array:
-        """The values in `key`'s space and dtype, about to be changed in place."""
+        """Return the values in `key`'s space and dtype, about to be changed in place."""
         array = self.read(key)
         if self.latest != key:
             self._end_lease()
@@ -260,7 +262,7 @@ class SyncedArray:
         return array
 
     def _taken_out(self, key: Key, array: Array) -> Array:
-        """A copy of values whose memory other arrays have, too, as memory of its own."""
+        """Return a copy of values whose memory other arrays have, too, as memory of its own."""
         own = key[0].empty(self.shape, key[1])
         ready(key[0])
         own[...] = array
@@ -269,7 +271,7 @@ class SyncedArray:
         return own
 
     def export(self, key: Key) -> Array:
-        """The copy on the host under `key`, for a user who may write to it at any time."""
+        """Return the copy on the host under `key`, for a user who may write to it at any time."""
         array = self.copies[key]
         exported = self._exported(key)
         if exported is None:
@@ -337,7 +339,7 @@ class SyncedArray:
         self.move_latest(key)
 
     def make_contiguous(self, key: Key) -> Array:
-        """The values in C order in `key`, replacing a plan's strided buffer by a copy of its own."""
+        """Return the values in C order in `key`, replacing a plan's strided buffer by a copy of its own."""
         array = self.read(key)
         if key[0] is HOST and not array.flags.c_contiguous:
             # the strided memory is a plan's, or its layout is marked in the lease: the copy is the array's own
@@ -403,7 +405,7 @@ class SyncedArray:
 
 
 def _restored(shape: Shape, dtype: str, pending_fill: float | None, values: Array | None) -> SyncedArray:
-    """An array as it was pickled, with memory of its own."""
+    """Return an array as it was pickled, with memory of its own."""
     synced = SyncedArray(shape)
     if values is not None or dtype != synced.dtype:
         buffer = host_empty(shape, dtype)

@@ -18,14 +18,14 @@ _BACKEND_PARTS: Final = ("name", "array_class", "kernels", "namespace", "empty",
 
 
 def core_version() -> str:
-    """The version of the installed core."""
+    """Return the version of the installed core."""
     import importlib_metadata  # `import nn_core` does without it
 
     return importlib_metadata.version("nn-core")
 
 
 def stated_api(module: ModuleType) -> int:
-    """The PLUGIN_API by whose rules a module is judged: the newest that it states, and that the core knows."""
+    """Return the PLUGIN_API by whose rules a module is judged: the newest that it states, and that the core knows."""
     from nn_core.engine.dispatch.hookspecs import PLUGIN_APIS
 
     stated = getattr(module, "PLUGIN_API", None)
@@ -82,7 +82,7 @@ def _check_api(stated: object, version: str, package: str) -> None:
 
 
 def required_plugins(module: ModuleType) -> tuple[str, ...]:
-    """The plugins that `module` states as REQUIRES_PLUGINS, to be loaded before it.
+    """Return the plugins that `module` states as REQUIRES_PLUGINS, to be loaded before it.
 
     Raises:
         PluginError: when it is not a tuple or a list of names.

@@ -7,7 +7,7 @@ from nn_core.errors import PluginError
 
 
 def ambiguous(what: str, key: str, plugins: Sequence[str]) -> PluginError:
-    """The refusal to choose between plugins that claim one name."""
+    """Return the refusal to choose between plugins that claim one name."""
     both = " and ".join(map(repr, sorted(plugins)))
     # file formats begin with a dot, which does not belong between plugin and name
     ways = ", ".join(f"{plugin}.{key.lstrip('.')}" for plugin in sorted(plugins))

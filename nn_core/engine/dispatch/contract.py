@@ -24,7 +24,7 @@ _PREFIXES_SINCE: Final = 2
 
 
 def checked_items(hook: str, function: Any, result: object) -> list[Any]:
-    """The declarations that a hook returned, checked to be a list or tuple of the right type."""
+    """Return the declarations that a hook returned, checked to be a list or tuple of the right type."""
     wanted = _ITEMS[hook]
     if not isinstance(result, (list, tuple)):
         raise _wrong_result(hook, function, wanted, type(result).__name__)
@@ -60,7 +60,7 @@ def check_functions(
 
 
 def unprefixed_names(plugin: Plugin, api: int, names: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """The API names that do not start with the name of `plugin`; refuses them from PLUGIN_API 2 on.
+    """Return the API names that do not start with the name of `plugin`; refuses them from PLUGIN_API 2 on.
 
     Args:
         plugin: The plugin, which has no vendor namespace.
@@ -112,7 +112,7 @@ def _refuse_missing(place: str, spec: FunctionSpec, what: str, decorator: str, o
 def check_registrations(
     plugin: Plugin, specs: Sequence[FunctionSpec], seen: Collection[Registration], registry: Registry
 ) -> tuple[Registration, ...]:
-    """The rules and kernels that `plugin` registered; refuses those for functions that it does not specify.
+    """Return the rules and kernels that `plugin` registered; refuses those for functions that it does not specify.
 
     Args:
         plugin: The plugin.

@@ -112,7 +112,7 @@ def findings(name: str, plugins: Plugins, *, watched: bool) -> Iterator[Finding]
 
 
 def certificate_of(plugin: Plugin) -> str:
-    """The certificate that a package ships, in one line; empty where it ships none.
+    """Return the certificate that a package ships, in one line; empty where it ships none.
 
     It is the file conformance.json in the package, which ``nn-core check-extension NAME --json`` has written. It is what the
     author has found, and counts for the version of the package that it names.
@@ -186,7 +186,7 @@ def _import_watched(name: str, plugins: Plugins) -> tuple[str, ...]:
 
 
 def _summary(plugin: Plugin, package: str, plugins: Plugins) -> Iterator[Finding]:
-    """The row of what a plugin brings beside backends."""
+    """Yield the row of what a plugin brings beside backends."""
     from nn_core.engine.dispatch.kinds import KINDS
 
     brought = {"functions": list(plugin.functions)}
@@ -206,7 +206,7 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def _engine_finding(plugin: Plugin, package: str, offer: "Offer", plugins: Plugins) -> Finding:
-    """The row of an engine of communicators; its libraries are asked, and no process is started."""
+    """Return the row of an engine of communicators; its libraries are asked, and no process is started."""
     from nn_core.engine.dispatch.guard import guarded
 
     label, seconds = offer.label, settings().plugin_timeout

@@ -163,7 +163,7 @@ def explain(variable_or_name: HasProducer | str, ctx: Context | None = None) -> 
 
 
 def explain_call(function: FunctionInGraph, ctx: Context) -> Explanation:
-    """The answer of each candidate to one call, in a graph or not."""
+    """Return the answer of each candidate to one call, in a graph or not."""
     return _explanation(function.spec, ctx, function)
 
 
@@ -219,7 +219,7 @@ def _images(descs: Sequence[ArrayDesc | None]) -> tuple[ArrayDesc | None, ...]:
 
 
 def fusions_with(spec: FunctionSpec) -> Iterator[str]:
-    """A sentence about each fusion of a plugin that may run something else in place of the function."""
+    """Yield a sentence about each fusion of a plugin that may run something else in place of the function."""
     for offer in PLUGINS.offered("passes", unlisted=False):
         if offer.role == "fusion":
             try:

@@ -105,7 +105,7 @@ class Offers:
         return self._reserved.get(kind.key, frozenset())
 
     def find(self, kind: str, key: str) -> Offer | None:
-        """The offer called `key`, or ``plugin.key``; None when there is none.
+        """Return the offer called `key`, or ``plugin.key``; None when there is none.
 
         Raises:
             PluginError: when several plugins claim the name.
@@ -137,11 +137,11 @@ class Offers:
         return [found[place] for place in sorted(found)]
 
     def names(self, kind: str) -> list[str]:
-        """The names of a kind that plugins offer, sorted."""
+        """Return the names of a kind that plugins offer, sorted."""
         return sorted(key for found, key in self._claims if found == kind)
 
     def load(self, offer: Offer, part: str = "target") -> Any:
-        """The object that `part` of a description names; imported at the first call.
+        """Return the object that `part` of a description names; imported at the first call.
 
         Raises:
             PluginError: when the import fails; the cause is the original exception.
@@ -155,7 +155,7 @@ class Offers:
         return self._targets[place]
 
     def load_target(self, offer: Offer, part: str, target: ImportTarget) -> Any:
-        """The object that `target`, a member of a table of the description, names; see `load`."""
+        """Return the object that `target`, a member of a table of the description, names; see `load`."""
         place = (offer.plugin, offer.kind.key, offer.info.name, part)
         if place not in self._targets:
             self._targets[place] = load_target(offer.label, target)
@@ -171,7 +171,7 @@ class Offers:
 
 
 def load_target(label: str, target: ImportTarget) -> Any:
-    """The object itself, or what "module:attribute" names.
+    """Return the object itself, or what "module:attribute" names.
 
     Raises:
         PluginError: when it cannot be imported; the cause is the original exception.

@@ -41,12 +41,12 @@ hookimpl: Final = pluggy.HookimplMarker("nn_core")
 
 
 def always_available() -> Refusal | None:
-    """The probe of a backend that needs no device."""
+    """Return the probe of a backend that needs no device."""
     return None
 
 
 def no_devices() -> Sequence[str]:
-    """The devices of a backend that does not tell them apart."""
+    """Return the devices of a backend that does not tell them apart."""
     return ()
 
 

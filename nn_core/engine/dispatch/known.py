@@ -43,7 +43,7 @@ class KnownOperators:
     also: Mapping[str, Collection[str]] = dataclasses.field(default_factory=dict)
 
     def unknown(self, spec: FunctionSpec) -> tuple[str, ...]:
-        """The names of the arguments and inputs of `spec` that a table does not read."""
+        """Return the names of the arguments and inputs of `spec` that a table does not read."""
         later = spec.later
         if not later:
             return ()
@@ -67,7 +67,7 @@ class KnownOperators:
     def narrowed(
         self, spec: FunctionSpec, args: Mapping[str, Any], inputs: Sequence[Any]
     ) -> tuple[FunctionSpec, dict[str, Any], tuple[Any, ...]]:
-        """The operator, arguments and inputs of a call without those that a table does not read."""
+        """Return the operator, arguments and inputs of a call without those that a table does not read."""
         unknown = self.unknown(spec)
         places = _places_left(spec, unknown, len(inputs))
         kept = {name: value for name, value in args.items() if name not in unknown}
@@ -101,7 +101,7 @@ def _given(spec: FunctionSpec, inputs: Sequence[object]) -> list[str]:
 
 
 def _plain(value: Any) -> ArgValue:
-    """A setting as it is compared: functions of graphs show tuples as lists."""
+    """Return a setting as it is compared: functions of graphs show tuples as lists."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -131,7 +131,7 @@ def _less(names: Sequence[str], unknown: Collection[str]) -> tuple[str, ...]:
 
 
 def _places_left(spec: FunctionSpec, unknown: Collection[str], count: int) -> list[int]:
-    """The places of the inputs of a call that are left when the `unknown` ones are not shown."""
+    """Return the places of the inputs of a call that are left when the `unknown` ones are not shown."""
     names: list[ArgSpec | InputSpec] = [*spec.inputs, *spec.inputs[-1:] * (count - len(spec.inputs))]
     return [place for place in range(count) if names[place].name not in unknown]
 
@@ -152,7 +152,7 @@ def known_by(module: ModuleType | None) -> KnownOperators:
 
 @functools.cache
 def _oldest(required: str) -> str:
-    """The lower bound of a range of versions, empty where there is none."""
+    """Return the lower bound of a range of versions, empty where there is none."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # needed when an operator has grown only
 
     try:
@@ -190,7 +190,7 @@ class NarrowedKernel:
         return self._known.refusal(call.spec, call.args, call.inputs) or self.inner.refuse(self._narrowed(call))
 
     def forward(self, call: Call) -> Runner:
-        """The runner of the kernel, which gets the arrays that it knows."""
+        """Return the runner of the kernel, which gets the arrays that it knows."""
         return _without_arrays(self.inner.forward(self._narrowed(call)), self._hidden(call), 0)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -205,13 +205,14 @@ class NarrowedKernel:
         return dataclasses.replace(call, spec=spec, args=args, inputs=inputs)
 
     def _hidden(self, call: Call) -> frozenset[int]:
-        """The places of the inputs that the kernel does not know."""
+        """Return the places of the inputs that the kernel does not know."""
         seen = _places_left(call.spec, self._known.unknown(call.spec), len(call.inputs))
         return frozenset(range(len(call.inputs))) - frozenset(seen)
 
 
 def _without_arrays(runner: Runner, hidden: Collection[int], n_gradients: int) -> Runner:
-    """A runner without the optional parts of `runner`, which name arrays by their places, where some arrays are `hidden`.
+    """Return a runner without the optional parts of `runner`, which name arrays by their places, where some arrays are
+    `hidden`.
 
     Args:
         runner: The runner of the kernel.
@@ -229,7 +230,7 @@ def _without_arrays(runner: Runner, hidden: Collection[int], n_gradients: int) -
 
 
 def table_kernel(kernel: Kernel | None) -> Kernel | None:
-    """The kernel as its table has it."""
+    """Return the kernel as its table has it."""
     return kernel.inner if isinstance(kernel, NarrowedKernel) else kernel
 
 

@@ -274,7 +274,7 @@ def _places(
 
 
 def reason(error: BaseException) -> str:
-    """The message of an exception, in one line where it is not ours."""
+    """Return the message of an exception, in one line where it is not ours."""
     try:
         # whoever defines an exception may have it fail when it is printed
         text = str(error)
@@ -284,7 +284,7 @@ def reason(error: BaseException) -> str:
 
 
 def _made_by_others(plugin: Plugin) -> set[Registration]:
-    """The registrations in force, less those of a module that the program registers as `plugin`."""
+    """Return the registrations in force, less those of a module that the program registers as `plugin`."""
     own = plugin.module.__name__ if plugin.module else ""
     return {entry for entry in recorded() if not own or entry.module != own}
 

@@ -78,7 +78,7 @@ class Plugins:
         return sorted({*self._entry_points(), *self._registered})
 
     def backend(self, name: str) -> Backend:
-        """The backend called `name`, loaded at the first call; no other plugin is imported for it.
+        """Return the backend called `name`, loaded at the first call; no other plugin is imported for it.
 
         Raises:
             BackendNotFoundError: when no installed plugin brings it.
@@ -98,11 +98,11 @@ class Plugins:
             return self._backends[name]
 
     def loaded(self) -> list[Backend]:
-        """The backends that are loaded by now."""
+        """Return the backends that are loaded by now."""
         return list(self._backends.values())
 
     def info(self, name: str) -> "BackendInfo":
-        """The description of the backend called `name`; imports its plugin and loads nothing."""
+        """Return the description of the backend called `name`; imports its plugin and loads nothing."""
         plugin = self.plugin(name.partition(".")[0])
         if plugin.failure is not None:
             raise load_error(plugin, name, plugin.failure)
@@ -111,7 +111,7 @@ class Plugins:
         return plugin.backends[name]
 
     def plugin(self, name: str) -> Plugin:
-        """The plugin called `name`, imported and registered at the first call; it may have failed.
+        """Return the plugin called `name`, imported and registered at the first call; it may have failed.
 
         Raises:
             BackendNotFoundError: when no installed package has a plugin of that name.
@@ -176,7 +176,7 @@ class Plugins:
         self.forget_prepared()
 
     def module(self, name: str) -> ModuleType:
-        """The module of the plugin called `name`.
+        """Return the module of the plugin called `name`.
 
         Raises:
             BackendNotFoundError: when it is not installed.
@@ -210,7 +210,7 @@ class Plugins:
         raise BackendNotFoundError(f"auto: an installed backend must be available, got {self.names()}")
 
     def function(self, api: str) -> Added | None:
-        """The operator of a plugin that `nn_core.functions` shows as `api`; its plugin is imported to find it.
+        """Return the operator of a plugin that `nn_core.functions` shows as `api`; its plugin is imported to find it.
 
         Raises:
             PluginError: when several plugins have one of that name.
@@ -218,7 +218,7 @@ class Plugins:
         return self._find(("functions",), api, lambda: self.registry.added_api(api))
 
     def callables(self, api: str) -> "tuple[Added | None, Offer | None]":
-        """The operator and the composite that plugins bring as `api`; their plugins are imported to find them.
+        """Return the operator and the composite that plugins bring as `api`; their plugins are imported to find them.
 
         Raises:
             PluginError: when several plugins have an operator, or a composite, of that name.
@@ -231,7 +231,7 @@ class Plugins:
         return self._find(("functions", "composites"), api, look) or (None, None)
 
     def function_named(self, name: str) -> FunctionSpec | None:
-        """The operator called `name` in files, of the core or of a plugin; its plugin is imported to find it."""
+        """Return the operator called `name` in files, of the core or of a plugin; its plugin is imported to find it."""
         # an operator of a plugin has the name of the plugin in front, so no other has to be imported
         owner = name.partition(".")[0]
         if self.registry.spec(name) is None and settings().plugin_autoload and owner in self.names():
@@ -239,7 +239,7 @@ class Plugins:
         return self.registry.spec(name)
 
     def function_of_api(self, api: str) -> FunctionSpec | None:
-        """The operator that `nn_core.functions` shows as `api`, of the core or of a plugin; see `function`."""
+        """Return the operator that `nn_core.functions` shows as `api`, of the core or of a plugin; see `function`."""
         spec = self.registry.core_spec_of_api(api)
         if spec is None:
             added = self.function(api)
@@ -247,7 +247,7 @@ class Plugins:
         return spec
 
     def offer(self, kind: str, key: str) -> "Offer | None":
-        """The offer of a plugin called `key` (or ``plugin.key``); the plugin is imported to find it, the target is not.
+        """Return the offer of a plugin called `key` (or ``plugin.key``); the plugin is imported to find it, the target is not.
 
         Args:
             kind: One of `dispatch.kinds.KINDS`.
@@ -314,7 +314,7 @@ class Plugins:
         return stated if added is None else KnownOperators(also=stated.also)
 
     def array_class(self, backend: str) -> str:
-        """The device family of a backend, empty where nothing can be learnt about it."""
+        """Return the device family of a backend, empty where nothing can be learnt about it."""
         with suppress(NNCoreError):
             return self.info(backend).array_class
         return ""
@@ -328,7 +328,7 @@ class Plugins:
         return self._failures.get(name)
 
     def state(self, name: str) -> State:
-        """The present state of the plugin or backend called `name`; nothing is imported."""
+        """Return the present state of the plugin or backend called `name`; nothing is imported."""
         plugin_name = name.partition(".")[0]
         plugin = self._plugins.get(plugin_name)
         if name in self._failures:
@@ -493,5 +493,5 @@ def forget_prepared() -> None:
 
 
 def get_backend(name: str) -> Backend:
-    """The backend called `name`, loaded at the first call; see `Plugins.backend` for the exceptions."""
+    """Return the backend called `name`, loaded at the first call; see `Plugins.backend` for the exceptions."""
     return PLUGINS.backend(name)

@@ -96,25 +96,25 @@ class Registry:
         self._note_owners()
 
     def spec(self, name: str) -> FunctionSpec | None:
-        """The specification of the function called `name` in files (``Affine``)."""
+        """Return the specification of the function called `name` in files (``Affine``)."""
         added = self._by_name.get(name)
         return added.spec if added else BY_NAME.get(name)
 
     def spec_of_api(self, api: str) -> FunctionSpec | None:
-        """The specification of the function called `api` in ``nn_core.functions`` (``affine``)."""
+        """Return the specification of the function called `api` in ``nn_core.functions`` (``affine``)."""
         added = self.added_api(api)
         return added.spec if added else BY_API.get(api)
 
     def core_spec_of_api(self, api: str) -> FunctionSpec | None:
-        """The specification of the function of the core called `api`."""
+        """Return the specification of the function of the core called `api`."""
         return BY_API.get(api)
 
     def added(self, name: str) -> Added | None:
-        """The function called `name` in files if a plugin brought it."""
+        """Return the function called `name` in files if a plugin brought it."""
         return self._by_name.get(name)
 
     def added_api(self, api: str) -> Added | None:
-        """The function called `api` if a plugin brought it.
+        """Return the function called `api` if a plugin brought it.
 
         Raises:
             PluginError: when several plugins brought one of that name.
@@ -127,11 +127,11 @@ class Registry:
         return next(iter(claims.values()))
 
     def of_plugin(self, plugin: str) -> list[FunctionSpec]:
-        """The functions that `plugin` brought, by name."""
+        """Return the functions that `plugin` brought, by name."""
         return [added.spec for added in self if added.plugin == plugin]
 
     def spec_of_plugin(self, plugin: str, api: str) -> FunctionSpec | None:
-        """The function that ``F.<plugin>.<api>`` finds; `api` may go without the prefix of the plugin."""
+        """Return the function that ``F.<plugin>.<api>`` finds; `api` may go without the prefix of the plugin."""
         for key in (f"{plugin}.{api}", api, f"{plugin}_{api}"):
             added = self._by_api.get(key, {}).get(plugin)
             if added is not None:
@@ -143,20 +143,20 @@ class Registry:
         return [*BY_NAME, *self._by_name]
 
     def kernel(self, backend: str, name: str) -> Kernel | None:
-        """The kernel that a plugin brought for a function of its own and a backend of another."""
+        """Return the kernel that a plugin brought for a function of its own and a backend of another."""
         return self._kernels.get((backend, name))
 
     def overlay(self, backend: str, name: str) -> Kernel | None:
-        """The kernel that a plugin brought for a function and a backend of others; asked before the backend's own."""
+        """Return the kernel that a plugin brought for a function and a backend of others; asked before the backend's own."""
         found = self._overlays.get((backend, name))
         return found[1] if found else None
 
     def owner_of_kernel(self, kernel: object) -> str:
-        """The plugin that brought a kernel for a backend of another, empty when none did."""
+        """Return the plugin that brought a kernel for a backend of another, empty when none did."""
         return self._owners.get(id(kernel), "")
 
     def owner_of_overlay(self, backend: str, name: str) -> str:
-        """The plugin that overlays a function of others on a backend of others, empty when none does."""
+        """Return the plugin that overlays a function of others on a backend of others, empty when none does."""
         found = self._overlays.get((backend, name))
         return found[0] if found else ""
 
@@ -174,7 +174,7 @@ class Registry:
         return any(owner == plugin for owner, _ in self._overlays.values())
 
     def __iter__(self) -> Iterator[Added]:
-        """The functions that plugins brought, by name."""
+        """Return the functions that plugins brought, by name."""
         return iter([self._by_name[name] for name in sorted(self._by_name)])
 
     def _note_owners(self) -> None:
@@ -212,24 +212,24 @@ REGISTRY = Registry()
 
 
 def spec_of(name: str) -> FunctionSpec:
-    """The specification of the function called `name` in files; plugins that are not loaded are not asked."""
+    """Return the specification of the function called `name` in files; plugins that are not loaded are not asked."""
     return _known("function", name, REGISTRY.spec(name))
 
 
 def spec_of_api(api: str) -> FunctionSpec:
-    """The specification of the function called `api` in ``nn_core.functions``; see `spec_of`."""
+    """Return the specification of the function called `api` in ``nn_core.functions``; see `spec_of`."""
     return _known("F", api, REGISTRY.spec_of_api(api))
 
 
 def shape_rule_of(name: str) -> ShapeRule:
-    """The shape rule of the function called `name`."""
+    """Return the shape rule of the function called `name`."""
     if name not in SHAPE_RULES:
         raise PluginError(f"{name}: a function with 'shape: rule' must have a @shape_rule, got none")
     return SHAPE_RULES[name]
 
 
 def gradient_of(name: str) -> GradientRule | None:
-    """The gradient rule of the function called `name`, or None when there is none."""
+    """Return the gradient rule of the function called `name`, or None when there is none."""
     return GRADIENTS.get(name)
 
 

@@ -52,7 +52,7 @@ class OverBackends(Protocol):
     """The methods of the reference backend beyond the protocol of backends."""
 
     def over(self, backend: Backend) -> Mapping[str, Kernel]:
-        """The reference kernels on the arrays of `backend`, by name of the function."""
+        """Return the reference kernels on the arrays of `backend`, by name of the function."""
         ...
 
 
@@ -125,12 +125,12 @@ class Dtypes(NamedTuple):
     statistic: str
 
     def by_kind(self) -> dict[str, str]:
-        """The dtype of each kind but "same"."""
+        """Return the dtype of each kind but "same"."""
         return {"float": self.floating, "parameter": self.parameter, "statistic": self.statistic, **WHOLE_DTYPES}
 
 
 def dtypes_of(backend: Backend | None, dtype: str) -> Dtypes:
-    """The dtypes of arrays while `backend` computes in `dtype`."""
+    """Return the dtypes of arrays while `backend` computes in `dtype`."""
     # half precision is too coarse for statistics, and for small updates of parameters
     of_parameters: Mapping[str, str] = extra(backend, "parameter_dtypes")
     of_statistics: Mapping[str, str] = extra(backend, "statistic_dtypes")
@@ -171,7 +171,7 @@ def _unusable(entry: str, dtype: str, family: str, error: NNCoreError) -> Candid
 def _own_candidates(
     spec: FunctionSpec, backend_name: str, place: tuple[str, str, Backend], plugins: Plugins
 ) -> Iterator[Candidate]:
-    """The kernels of a backend: overlays of other plugins before its own, kernels for functions of plugins after it."""
+    """Yield the kernels of a backend: overlays of other plugins before its own, kernels for functions of plugins after it."""
     entry, dtype, backend = place
     before, after = plugins.extra_kernels(backend_name, spec.name)
     own = backend.kernels.get(spec.name)
@@ -186,7 +186,7 @@ def _own_candidates(
 
 
 def _as_its_table_knows(kernel: Kernel, spec: FunctionSpec, backend: str, plugins: Plugins) -> Kernel:
-    """A kernel for an operator that has grown; a plugin that overlays it, or the backend, says what its table knows."""
+    """Return a kernel for an operator that has grown; a plugin that overlays it, or the backend, says what its table knows."""
     owner = plugins.registry.owner_of_kernel(kernel) or backend.partition(".")[0]
     return narrowed_kernel(kernel, spec, plugins.known_operators(owner, spec.name))
 

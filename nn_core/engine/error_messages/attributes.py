@@ -47,7 +47,7 @@ class Misnamed:
 
 
 def offered(value: Any, engine: Container[str]) -> list[str]:
-    """The names of attributes that a program may use, for ``__dir__``: not those that only the engine uses."""
+    """Return the names of attributes that a program may use, for ``__dir__``: not those that only the engine uses."""
     names = object.__dir__(value)
     return [n for n in names if n not in engine and not isinstance(getattr_static(type(value), n, None), Misnamed)]
 
@@ -88,7 +88,7 @@ def submodule(package: str, name: str) -> ModuleType | None:
 
 
 def submodules(package: str) -> Callable[[str], ModuleType]:
-    """The `__getattr__` of a package whose submodules are imported when they are first asked for (PEP 562)."""
+    """Return the `__getattr__` of a package whose submodules are imported when they are first asked for (PEP 562)."""
 
     def imported(name: str) -> ModuleType:
         module = submodule(package, name)

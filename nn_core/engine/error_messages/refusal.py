@@ -133,7 +133,7 @@ def raise_refusal(
 def _refusal(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
 ) -> BaseException:
-    """The error to raise in place of `error`, which `function` raised for these arguments."""
+    """Return the error to raise in place of `error`, which `function` raised for these arguments."""
     is_ours = isinstance(error, NNCoreError)
     if (is_ours and not isinstance(error, AttributeError)) or not _is_own(error):
         return error
@@ -153,7 +153,7 @@ def _refusal(
 
 
 def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
-    """A complaint about the first argument that is not of its annotated type; empty if there is none."""
+    """Return a complaint about the first argument that is not of its annotated type; empty if there is none."""
     for key, wanted in _hints(function).items():
         if key in given and not _fits(given[key], wanted):
             return f"{key} must be {_words(wanted)}, got {described(given[key])}"
@@ -188,12 +188,12 @@ def _misfit(wanted: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 def unknown_keyword(wanted: Signature, name: str) -> str:
-    """The text about a keyword argument that a function does not have."""
+    """Return the text about a keyword argument that a function does not have."""
     return f"got an unexpected keyword argument {name!r}{suggestion(name, wanted.parameters)}"
 
 
 def surplus_arguments(wanted: Signature, n_given: int) -> str:
-    """The text about more positional arguments than a function takes."""
+    """Return the text about more positional arguments than a function takes."""
     n_taken = _n_positional(wanted)
     return f"must get at most {n_taken} positional argument{'s' * (n_taken != 1)}, got {n_given}"
 
@@ -209,7 +209,7 @@ def _is_required(parameter: Parameter) -> bool:
 
 
 def _title(function: Callable[..., Any]) -> str:
-    """The name under which a function is called; that of its class for a constructor."""
+    """Return the name under which a function is called; that of its class for a constructor."""
     return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
@@ -226,7 +226,7 @@ def _is_own(error: BaseException) -> bool:
 
 
 def _frames(error: BaseException) -> Iterator[types.FrameType]:
-    """The frames that the exception went through, the outermost first."""
+    """Yield the frames that the exception went through, the outermost first."""
     trace = error.__traceback__
     while trace is not None:
         yield trace.tb_frame
@@ -240,7 +240,7 @@ def _is_library(file: str) -> bool:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of the arguments, without those that name what exists for type checkers only."""
+    """Return the annotations of the arguments, without those that name what exists for type checkers only."""
     found: dict[str, Any] = {}
     for name, annotation in getattr(function, "__annotations__", {}).items():
         try:
@@ -294,7 +294,7 @@ def _name_of(wanted: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """A value in a few words."""
+    """Return a value in a few words."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{type(value).__name__} of shape {shape}"
@@ -306,7 +306,7 @@ def described(value: Any) -> str:
 
 
 def checked_flag(name: str, value: object) -> bool:
-    """A flag as a bool; 0, 1 and the booleans of NumPy serve.
+    """Return a flag as a bool; 0, 1 and the booleans of NumPy serve.
 
     Raises:
         ArgumentError: for everything else: the truth of an array or a text is rarely what was meant.
@@ -319,7 +319,7 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def checked_count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number as an int; the integers of NumPy serve.
+    """Return a whole number as an int; the integers of NumPy serve.
 
     Raises:
         ArgumentError: when it is another number than `least` or more, or none.

@@ -86,7 +86,9 @@ _PLACES: Final = {"PF": "nn_core.parametric_functions", "F": "nn_core.functions"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that does not exist: what the field's other word for it is here, or the closest."""
+    """Return the end of a message about a name that does not exist: what the field's other word for it is here, or the
+    closest.
+    """
     from difflib import get_close_matches  # only where a name is wrong
 
     names = [other for other in known if other != name]  # it may be known, and out of order
@@ -95,7 +97,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def meant(name: str, known: Collection[str]) -> list[str]:
-    """The names in `known` that correspond to a name of another framework, best match first."""
+    """Return the names in `known` that correspond to a name of another framework, best match first."""
     plain = name.lower().replace("_", "")
     for end in _ENDS:
         plain = plain.removesuffix(end)

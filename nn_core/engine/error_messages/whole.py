@@ -48,7 +48,7 @@ def is_number(value: Any) -> bool:
 
 
 def fraction_hint(value: Any) -> str:
-    """The line of advice for a message about a value that is not whole; empty where there is none."""
+    """Return the line of advice for a message about a value that is not whole; empty where there is none."""
     has_fraction = isinstance(value, FLOATS) and bool(np.isfinite(value))
     return f"\n  hint: // divides without a fraction, or int(...) drops the one of {value!r}" if has_fraction else ""
 
@@ -65,7 +65,7 @@ def takes_whole_numbers(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def with_whole_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The arguments of a call, those that `function` annotates as integers with ints in place of whole floats.
+    """Return the arguments of a call, those that `function` annotates as integers with ints in place of whole floats.
 
     Raises:
         ArgumentError: for a number with a fraction; names the function and the argument.

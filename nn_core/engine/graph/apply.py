@@ -101,7 +101,7 @@ def _call_with_lengths(
 
 
 def _shapes_of(spec: FunctionSpec, inputs: tuple[Any, ...]) -> tuple[list[Shape | None], bool]:
-    """The shapes of the inputs, and whether there is an NdArray among them, with which a call is imperative."""
+    """Return the shapes of the inputs, and whether there is an NdArray among them, with which a call is imperative."""
     imperative = False
     shapes: list[Shape | None] = []
     for value in inputs:
@@ -168,7 +168,7 @@ def _output_storages(call: ResolvedCall, inputs: Sequence[Any], outputs: Sequenc
 
 
 def _connected(node: Node, n_visible: int, blocked: bool, outputs: Sequence[Any]) -> list[Variable]:
-    """The variables of the outputs that the caller sees: those that were given, else new ones."""
+    """Return the variables of the outputs that the caller sees: those that were given, else new ones."""
     recompute_now = RECOMPUTE.get()
     results: list[Variable] = []
     for index in range(n_visible):
@@ -298,7 +298,7 @@ def _apply_at_once(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequenc
 
 
 def _result_arrays(call: ResolvedCall, outputs: Sequence[Any]) -> list[NdArray]:
-    """The arrays that were given for the results, and new ones for those for which none was."""
+    """Return the arrays that were given for the results, and new ones for those for which none was."""
     results: list[NdArray] = []
     for index, shape in enumerate(call.output_shapes):
         if index >= len(outputs):
@@ -391,7 +391,7 @@ def _call_python_at_once(function: PythonFunction, inputs: tuple[Any, ...], n_ou
 
 
 def operator(api: str) -> Callable[..., Any]:
-    """The raw operator called `api`, with the arguments of its specification, on Variables or NdArrays."""
+    """Return the raw operator called `api`, with the arguments of its specification, on Variables or NdArrays."""
     return operator_of(spec_of_api(api))
 
 

@@ -91,7 +91,7 @@ class ArrayFunctions:
         return operator
 
     def run(self, spec: FunctionSpec, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        """The results of a function of raw arrays."""
+        """Return the results of a function of raw arrays."""
         shapes = [None if array is None else tuple(array.shape) for array in inputs]
         call = resolved_call(spec, given, shapes)
         if spec.has("view"):  # gradient rules never write to what they get: memory may be shared

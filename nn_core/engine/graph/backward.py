@@ -188,7 +188,7 @@ def _run_directly(structure: replay.Structure, root: Value, grad: Any) -> bool:
 
 
 def _fitting_template(structure: replay.Structure, completions: Completions | None) -> replay.Template | None:
-    """The template that overwrites the gradients of the leaves where all are zero, else the one that adds to them."""
+    """Return the template that overwrites the gradients of the leaves where all are zero, else the one that adds to them."""
     for overwrite in (True, False):
         template = replay.find(structure, (overwrite, completions))
         if template is not None and template.plan.take_zeros(overwrite):
@@ -197,7 +197,7 @@ def _fitting_template(structure: replay.Structure, completions: Completions | No
 
 
 def backward_plan(root: Value, own_start: bool, clear_buffer: bool, completions: Completions | None = None) -> BackwardPlan:
-    """The plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
+    """Return the plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
     plans = plans_of(root)
     for overwrite in (True, False):
         kind = "backward", own_start, clear_buffer, completions, overwrite
@@ -212,7 +212,7 @@ def backward_plan(root: Value, own_start: bool, clear_buffer: bool, completions:
 def _compiled(
     root: Value, order: Sequence[Node], own_start: bool, clear_buffer: bool, completions: Completions | None
 ) -> tuple[BackwardPlan, bool]:
-    """A new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
+    """Return a new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
     _require_fitted(order)
     active, targets = active_nodes(root, order)
     overwrite = True
@@ -239,7 +239,7 @@ def _require_fitted(order: Iterable[Node]) -> None:
 
 
 def active_nodes(root: Value, order: Sequence[Node]) -> tuple[list[Node], list[GradientTarget]]:
-    """The nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
+    """Return the nodes that a gradient of `root` reaches, last first, and the targets of their gradients."""
     reached: dict[Storage, GradientTarget] = {root.storage: GradientTarget(root)}
     active: list[Node] = []
     for node in reversed(order):

@@ -121,7 +121,7 @@ class ForwardData:
     def of(
         self, storage: Storage, key: Any, contiguous: bool, backend: Backend | None = None, *, strided: bool = False
     ) -> Buffer:
-        """A buffer with the data of `storage` under `key`, brought there by `backend`; see `Builder.read`."""
+        """Return a buffer with the data of `storage` under `key`, brought there by `backend`; see `Builder.read`."""
         synced = storage.data.synced
         self.locate(synced)
         return self.builder.read(storage.data, key, contiguous, backend, strided=strided)
@@ -224,7 +224,7 @@ class ForwardData:
 
 
 def dtype_held(synced: SyncedArray) -> str:
-    """The dtype of the values, or of those that the last forward pass has dropped."""
+    """Return the dtype of the values, or of those that the last forward pass has dropped."""
     owner = None if synced.latest is not None or synced.lease is None else synced.lease.owner()
     if isinstance(owner, ForwardPlan) and synced in owner.buffers:
         return owner.buffers[synced].dtype
@@ -258,7 +258,7 @@ def _all_or_none(node: Node, flags: Sequence[bool]) -> tuple[bool, ...]:
 
 
 def storages_read(node: Node) -> list[Storage | None]:
-    """Data and gradient of each input, None where one is not given."""
+    """Return data and gradient of each input, None where one is not given."""
     return [None if value is None else value.storage for value in node.inputs]
 
 
@@ -341,7 +341,7 @@ class GradientSums:
         return buffer if synced.shape == grad.shape else alias(buffer, grad.shape)
 
     def _grad_memory(self, synced: SyncedArray, key: Key) -> Buffer:
-        """The memory in which the gradient of leaves adds up."""
+        """Return the memory in which the gradient of leaves adds up."""
         if synced.cleared:
             synced.fill(0.0)  # the gradient of what was an intermediate value, and is a leaf now
         if not self._overwrite:
@@ -386,7 +386,7 @@ class GradientSums:
     def _totals(
         self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[GradientTarget, Buffer]]
     ) -> dict[int, Buffer]:
-        """The totals to which a kernel may add in place of writing gradients, by the places of these."""
+        """Return the totals to which a kernel may add in place of writing gradients, by the places of these."""
         totals: dict[int, Buffer] = {}
         for target, part in additions:
             total = target.buffer

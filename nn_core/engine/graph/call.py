@@ -100,13 +100,13 @@ class ResolvedCall:
         self._kernels: dict[Any, PreparedKernel] = {}
 
     def given_as(self, given: Mapping[str, Any]) -> "ResolvedCall":
-        """The same call for somebody who has given the settings in other words; it shares the kernels."""
+        """Return the same call for somebody who has given the settings in other words; it shares the kernels."""
         other = self._copied()
         other.given = given
         return other
 
     def with_lengths(self, lengths: Mapping[str, Any]) -> "ResolvedCall":
-        """The same call with settings that follow from the shapes of variables; it shares the kernels."""
+        """Return the same call with settings that follow from the shapes of variables; it shares the kernels."""
         other = self._copied()
         other.lengths, other.origins = lengths, origins_of(lengths)
         return other
@@ -123,7 +123,7 @@ class ResolvedCall:
         return tuple([origin.value for origin in self.origins]) if self.origins else ()
 
     def kernel(self, context: Context, same_dtypes: SameDtypes = ()) -> "PreparedKernel":
-        """The kernel for `context`, chosen when it is first asked for."""
+        """Return the kernel for `context`, chosen when it is first asked for."""
         key = (context.key, same_dtypes) if same_dtypes else context.key
         kernel = self._kernels.get(key)
         if kernel is None or (kernel.refusals and is_strict()):  # strict mode looks again, and may refuse
@@ -162,7 +162,7 @@ class ResolvedCall:
 
 
 def resolved_call(spec: FunctionSpec, given: Mapping[str, Any], shapes: Sequence[Shape | None]) -> ResolvedCall:
-    """A function with the settings as the caller gave them, for inputs of these shapes.
+    """Return a function with the settings as the caller gave them, for inputs of these shapes.
 
     Raises:
         ArgumentError: when a setting does not exist or is out of range.
@@ -387,7 +387,7 @@ def channels_last_desc(desc: ArrayDesc) -> ArrayDesc:
 
 
 def _with_private_shapes(call: Call, kernel: Kernel, private: Sequence[int]) -> Call:
-    """The call with the shapes that the kernel wants for its private outputs, if it has a say in that."""
+    """Return the call with the shapes that the kernel wants for its private outputs, if it has a say in that."""
     chooser = extra(kernel, "private_shapes")
     if chooser is None:
         return call

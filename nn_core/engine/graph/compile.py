@@ -109,7 +109,7 @@ class Builder:
     def read(
         self, array: NdArray, key: Key, contiguous: bool, backend: Backend | None = None, *, strided: bool = False
     ) -> Buffer:
-        """A buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be.
+        """Return a buffer with the values of `array` under `key`; converted, transferred or copied by `backend` if need be.
 
         `strided`: only the last axis has to be dense.
         """
@@ -164,7 +164,7 @@ class Builder:
         return self._copies[(synced, key, True)]
 
     def _snapshot(self, synced: SyncedArray, key: Key) -> Buffer:
-        """The values that an array has before the plan computes it anew: a copy, made at the start of each run."""
+        """Return the values that an array has before the plan computes it anew: a copy, made at the start of each run."""
         if (synced, key) not in self._snapshots:  # not of `_copies`, which are of the values that the plan computes
             array = key[0].empty(synced.shape, key[1])
             self.plan.refreshes.append(Snapshot(synced, key, array, self.plan.is_exact))
@@ -236,13 +236,13 @@ def _out_of_memory(operation: Operation, error: MemoryError) -> Exception:
 
 
 def _positions(operation: Operation, buffers: Sequence[Buffer]) -> tuple[int, ...]:
-    """The positions among the arrays of an operation of those of `buffers` that are placed in the arena."""
+    """Return the positions among the arrays of an operation of those of `buffers` that are placed in the arena."""
     roots = [None if buffer is None else buffer.root() for buffer in operation.buffers]
     return tuple([i for i, root in enumerate(roots) if root is not None and root.block is not None and root in buffers])
 
 
 def _space_of(operation: Operation) -> Space | None:
-    """The device in whose memory an operation works; None where the host has a part in it besides giving keys."""
+    """Return the device in whose memory an operation works; None where the host has a part in it besides giving keys."""
     spaces = {buffer.space for buffer in operation.buffers if buffer is not None}
     if operation.backend is not None:
         spaces.discard(HOST)
@@ -250,7 +250,7 @@ def _space_of(operation: Operation) -> Space | None:
 
 
 def alias(buffer: Buffer, shape: Shape) -> Buffer:
-    """The memory of `buffer` under another shape."""
+    """Return the memory of `buffer` under another shape."""
     view = Buffer(shape, buffer.dtype, buffer.space)
     view.target = buffer
     return view
@@ -275,7 +275,7 @@ def _is_unfit(buffer: Buffer, contiguous: bool, strided: bool) -> bool:
 
 
 def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
-    """The kernel of `node`; `dtypes` says what arrays that the plan computes will hold.
+    """Return the kernel of `node`; `dtypes` says what arrays that the plan computes will hold.
 
     Whole numbers that need a gradient are read as floating-point numbers, so that the gradient is one too.
     """
@@ -428,7 +428,7 @@ class Snapshot:
 
 
 def copier(backend: Backend | None, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
-    """A kernel of `backend` that copies one array over another and converts it, if it offers one."""
+    """Return a kernel of `backend` that copies one array over another and converts it, if it offers one."""
     offer = extra(backend, "copier")
     runner: Runner | None = None if offer is None else offer(source, target)
     return runner

@@ -41,7 +41,7 @@ class Completions(Protocol):
 def with_completions(
     entries: Sequence[Entry], leaf_grads: Mapping[SyncedArray, object], completions: Completions
 ) -> list[Entry]:
-    """The entries of a backward plan, and those of `completions` between them.
+    """Return the entries of a backward plan, and those of `completions` between them.
 
     Args:
         entries: The entries.
@@ -63,7 +63,7 @@ def with_completions(
 
 
 def _last_uses(entries: Sequence[Entry], leaf_grads: Mapping[SyncedArray, object]) -> dict[SyncedArray, int]:
-    """The number of entries after which each gradient is complete."""
+    """Return the number of entries after which each gradient is complete."""
     last: dict[SyncedArray, int] = {}
     for number, entry in enumerate(_owned(entries), 1):
         for value in entry.node.inputs if entry.node is not None else ():
@@ -74,7 +74,7 @@ def _last_uses(entries: Sequence[Entry], leaf_grads: Mapping[SyncedArray, object
 
 
 def _owned(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries, each with a function: those without one add up gradients of the function before them."""
+    """Return the entries, each with a function: those without one add up gradients of the function before them."""
     owned: list[Entry] = []
     for entry in entries:
         owned.append(entry if entry.node is not None or not owned else entry._replace(node=owned[-1].node))

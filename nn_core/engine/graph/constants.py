@@ -8,7 +8,7 @@ from nn_core.engine.graph.node import Node, Value, forward_order
 
 
 def constants_like_the_batch(value: object) -> list[str]:
-    """Settings in the graph of `value` that equal the length of the first axis of an input, or its reciprocal.
+    """Return settings in the graph of `value` that equal the length of the first axis of an input, or its reciprocal.
 
     Lengths that follow the input, and a batch of 1, which equals too much, are left out. Inputs are the leaves that need no
     gradient.
@@ -35,7 +35,7 @@ def _batches(order: Sequence[Node]) -> set[int]:
 
 
 def _built_again(order: Sequence[Node]) -> set[Node]:
-    """The functions of parts that are built again for other shapes, such as gradients: their numbers follow."""
+    """Return the functions of parts that are built again for other shapes, such as gradients: their numbers follow."""
     rebuilt: set[Node] = set()
     for node in order:
         if node.derivation is not None:
@@ -58,7 +58,7 @@ def _settings_like(node: Node, batches: set[int]) -> Iterator[str]:
 
 
 def _likeness(number: Any, batches: set[int]) -> str:
-    """The number as text if it equals a batch, or 1 / n if that is what it is; else nothing."""
+    """Return the number as text if it equals a batch, or 1 / n if that is what it is; else nothing."""
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return ""
     if number in batches:

@@ -76,18 +76,18 @@ def flags_of(what: str, values: Any, count: int) -> list[bool]:
 
 
 def all_inputs(node: Node) -> tuple[Any, ...]:
-    """The inputs of a function, those that a mask leaves out included."""
+    """Return the inputs of a function, those that a mask leaves out included."""
     masked = MASKED.get(node)
     return node.inputs if masked is None else masked[0]
 
 
 def arrays_of(placed: Sequence[Variable | None]) -> list[NdArray | None]:
-    """The data of variables, None where one is not given."""
+    """Return the data of variables, None where one is not given."""
     return [None if variable is None else variable.data for variable in placed]
 
 
 def resolved(node: Node, placed: Sequence[Value | None]) -> ResolvedCall:
-    """The function of `node` for other inputs.
+    """Return the function of `node` for other inputs.
 
     Raises:
         ArgumentError: when an input is missing.
@@ -159,7 +159,7 @@ def without_updates(spec: FunctionSpec, arrays: list[NdArray | None]) -> list[Nd
 
 
 def draw(node: Node) -> Any:
-    """The numbers for the next run of a seeded function, noted for ``recompute`` and ``backward``."""
+    """Return the numbers for the next run of a seeded function, noted for ``recompute`` and ``backward``."""
     shadow = Node(node.spec, node.args, (), (), node.context, False)
     shadow.key = _known_key(node)
     new_key(shadow, FUNCTION_SEED.draw)
@@ -168,7 +168,7 @@ def draw(node: Node) -> Any:
 
 
 def last_key(node: Node, method: str) -> Any:
-    """The numbers of the last run of a seeded function; None for another one."""
+    """Return the numbers of the last run of a seeded function; None for another one."""
     if not node.spec.has("seeded"):
         return None
     key = _known_key(node)
@@ -309,7 +309,7 @@ def gradient_reads(node: Node, position: int, input_position: int | None = None,
 def _gradient_built(
     node: Node, rule: GradientRule, inputs: Sequence[Variable | None], outputs: Sequence[Variable], position: int
 ) -> Any:
-    """The gradient of the input at `position`, as `rule` builds it on other variables."""
+    """Return the gradient of the input at `position`, as `rule` builds it on other variables."""
     grads = [Variable(storage.data.shape) for storage in node.storages[: node.n_visible]]
     wanted = [index == position for index in range(len(inputs))]
     with context_scope(node.context), auto_forward(False):

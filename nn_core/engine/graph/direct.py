@@ -155,7 +155,9 @@ def run(structure: Structure, root: Value, grad: Any) -> bool:
 
 
 def _common_dtype(calls: Sequence[_Call]) -> str | None:
-    """The one floating dtype of all functions; None where there are several, or where a plan is better at one of them."""
+    """Return the one floating dtype of all functions; None where there are several, or where a plan is better at one of
+    them.
+    """
     found = ""
     for part, gradient, _, _ in calls:
         if gradient is None:
@@ -176,7 +178,7 @@ def _gradient_of(kernel: PreparedKernel, needs: tuple[bool, ...]) -> _Gradient:
 
 
 def _followed(root: Value) -> list[_Call] | None:
-    """The functions before `root`, each before those that give its inputs; None when nodes of some have been made."""
+    """Return the functions before `root`, each before those that give its inputs; None when nodes of some have been made."""
     trace = root._trace
     wanted = {id(root)}
     calls: list[_Call] = []
@@ -219,7 +221,7 @@ def _slot(part: GraphCall, index: int) -> _Slot:
 
 
 def _source_of(value: Value, parts: Mapping[int, GraphCall]) -> GraphCall | None:
-    """The part of the pass that gives `value`; None for a leaf.
+    """Return the part of the pass that gives `value`; None for a leaf.
 
     `part_of` would not do: when another thread changes a flag meanwhile, it makes the node of a lazy value, under which
     no gradient would be found.
@@ -265,7 +267,7 @@ def _start(last: _Call, root: Value, grad: Any) -> Array:
 
 
 def _all_arriving(flow: dict[_Slot, Array], first: Array | None, part: GraphCall, gradient: _Gradient) -> Sequence[Array]:
-    """The gradients of several results, zeros where none flows; nothing when there is none at all."""
+    """Return the gradients of several results, zeros where none flows; nothing when there is none at all."""
     grads = [first, *[flow.pop((id(part), index), None) for index in range(1, gradient.n_visible)]]
     if all(grad is None for grad in grads):
         return ()
@@ -285,7 +287,7 @@ def _through_view(arriving: Array | None, inputs: Sequence[Value | None]) -> Seq
 def _computed(
     part: GraphCall, gradient: _Gradient, inputs: Sequence[Value | None], grads: Sequence[Array]
 ) -> Sequence[Array | None]:
-    """The gradients of the inputs, None for those that have none."""
+    """Return the gradients of the inputs, None for those that have none."""
     runner = gradient.runner
     if runner is None or not grads:
         return ()

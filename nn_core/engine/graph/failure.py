@@ -61,7 +61,7 @@ def add_note(
 
 
 def out_of_memory(spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError) -> NNCoreError:
-    """The error of a function for whose arrays the memory does not suffice; that of a device says so itself."""
+    """Return the error of a function for whose arrays the memory does not suffice; that of a device says so itself."""
     if isinstance(error, NNCoreError) and not str(error).startswith("memory:"):
         return error
     made = f" and results {', '.join(map(str, outputs))}" if outputs else ""

@@ -126,7 +126,7 @@ def _rewritten_leaves(order: Sequence[Node]) -> list[tuple[NdArray, NdArray]]:
 
 
 def forward_plan(roots: Sequence[Value], policy: str) -> ForwardPlan | None:
-    """The plan for `roots`, compiled if there is none or if the graph has changed; None when nothing is to compute."""
+    """Return the plan for `roots`, compiled if there is none or if the graph has changed; None when nothing is to compute."""
     if not roots:
         return None
     plans = plans_of(roots[0])
@@ -296,7 +296,7 @@ def _first_channels_last(builder: Builder, node: Node) -> bool:
 
 
 def _updated(builder: Builder, synced: SyncedArray, value: Value, key: Any, again: bool) -> Buffer:
-    """An input that the function rewrites: the array of a leaf, else scratch memory.
+    """Return an input that the function rewrites: the array of a leaf, else scratch memory.
 
     What another function computed stays as it is, because gradients may read it.
     """
@@ -366,7 +366,7 @@ def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[
 
 
 def _recomputed(node: Node) -> list[SyncedArray]:
-    """The outputs of `node` that the backward pass computes again."""
+    """Return the outputs of `node` that the backward pass computes again."""
     # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
     if is_view(node):
         return []
@@ -384,7 +384,7 @@ def _for_backward(node: Node) -> list[SyncedArray]:
 
 
 def _moved(order: Sequence[Node]) -> set[Node]:
-    """The functions that read what they or others rewrite: computed again, they would give other results."""
+    """Return the functions that read what they or others rewrite: computed again, they would give other results."""
     rewritten = {value.storage.data.synced for node in order for value in node.rewritten()}
     if not rewritten:
         return set()
@@ -392,7 +392,7 @@ def _moved(order: Sequence[Node]) -> set[Node]:
 
 
 def _decisive(node: Node) -> list[SyncedArray]:
-    """The inputs that the results depend on: all but running statistics that are written only."""
+    """Return the inputs that the results depend on: all but running statistics that are written only."""
     recomputable = node.python is None and node.spec.has("recomputable")
     unread = {value.storage.data.synced for value in node.rewritten()} if recomputable else set()
     read = [value.storage.data.synced for value in node.inputs if value is not None]

@@ -57,7 +57,7 @@ class FusedChain:
             )
 
     def _computed(self, kernel: PreparedKernel, inputs: Sequence[Array | None]) -> Array:
-        """The result of the functions, one after the other."""
+        """Return the result of the functions, one after the other."""
         functions, rest = ArrayFunctions(kernel.context, kernel.space), list(inputs)
         value: Any = rest.pop(0)
         for node in self._nodes:
@@ -78,7 +78,7 @@ class ComparedRunner:
         return getattr(self.inner, name)
 
     def bind(self, *arrays: Array) -> Step:
-        """A step that is not compared any more, unless each call is to be."""
+        """Return a step that is not compared any more, unless each call is to be."""
         if settings().check_kernels:
             return functools.partial(self, *arrays)
         binder = extra(self.inner, "bind")

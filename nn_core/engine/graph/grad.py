@@ -106,7 +106,7 @@ def grad(
 
 
 def _totals(outputs: Sequence[Variable], inputs: Sequence[Variable], grad_outputs: Any) -> list[Variable | None]:
-    """The gradient of each input, None where the outputs do not depend on it."""
+    """Return the gradient of each input, None where the outputs do not depend on it."""
     sums = _Sums()
     for output, start in zip(outputs, _starts(outputs, grad_outputs), strict=True):
         sums.add(output.storage, start)
@@ -160,7 +160,7 @@ def _is_made(total: Variable, given: Sequence[Variable]) -> bool:
 
 
 def _as_result(total: Variable | None, variable: Variable, given: Sequence[Variable]) -> Variable:
-    """A gradient as the output of a function of its own."""
+    """Return a gradient as the output of a function of its own."""
     if total is None:
         # for these shapes the outputs depend on the input no more; the program still holds its gradient
         total = _F.constant(val=0.0, shape=variable.shape)
@@ -181,7 +181,7 @@ class _Sums:
         self._parts.setdefault(storage, []).append(part)
 
     def total(self, storage: Storage) -> Variable | None:
-        """The sum of the contributions, or None when there is none."""
+        """Return the sum of the contributions, or None when there is none."""
         parts = self._parts.get(storage)
         if parts is None:
             return None
@@ -216,7 +216,7 @@ def _starts(outputs: Sequence[Variable], grad_outputs: Any) -> list[Variable]:
 
 
 def _relevant(order: Sequence[Node], wanted: set[Storage]) -> set[Node]:
-    """The nodes through which the inputs reach the outputs."""
+    """Return the nodes through which the inputs reach the outputs."""
     relevant: set[Node] = set()
     for node in order:
         for value in node.inputs:

@@ -43,7 +43,7 @@ class GradientCompiler:
         self._own_grads: set[SyncedArray] = set()
 
     def start(self, root: Value, own_start: bool) -> None:
-        """The gradient of the root: the user's value, or what its own gradient array holds."""
+        """Return the gradient of the root: the user's value, or what its own gradient array holds."""
         dtype, space = self._place_of(root)
         target = self._targets[root.storage]
         if own_start:
@@ -72,7 +72,7 @@ class GradientCompiler:
         return kernel.output_dtypes[value.output_index], kernel.space
 
     def add(self, node: Node) -> None:
-        """The gradient of `node`, and the additions that it leads to."""
+        """Return the gradient of `node`, and the additions that it leads to."""
         # nothing to compute: the gradient of a view is that of the memory which it shows, in another shape
         if is_view(node):
             self._add_view(node)
@@ -132,20 +132,22 @@ class GradientCompiler:
         return done
 
     def _untouched(self, value: Value | None) -> GradientTarget | None:
-        """The gradient of a value, if it gets one contribution, which has not come, and nobody sees it afterwards."""
+        """Return the gradient of a value, if it gets one contribution, which has not come, and nobody sees it afterwards."""
         target = None if value is None else self._targets.get(value.storage)
         if target is None or target.expected != 1 or target.buffer is not None or not self._is_cleared(target):
             return None
         return target
 
     def _own_grads_of(self, node: Node) -> list[Buffer]:
-        """The gradients of all results, of one kind; none where one is missing or has no memory of its own."""
+        """Return the gradients of all results, of one kind; none where one is missing or has no memory of its own."""
         grads = [self._own_grad(storage) for storage in node.storages]
         given = [grad for grad in grads if grad is not None]
         return given if len(given) == len(grads) and len({(grad.dtype, grad.space) for grad in given}) == 1 else []
 
     def _own_grad(self, storage: Storage) -> Buffer | None:
-        """The gradient of a result in memory of the pass, in C order so far, that no other value has and nobody sees."""
+        """Return the gradient of a result in memory of the pass, in C order so far, that no other value has and nobody
+        sees.
+        """
         target, grad = self._targets.get(storage), self._shareable(storage)
         if grad is None or target is None or target.is_shared:
             return None
@@ -159,7 +161,7 @@ class GradientCompiler:
         return self._kernel_of(node).strided
 
     def _shareable(self, storage: Storage) -> Buffer | None:
-        """The gradient of what is in a storage, if it is in memory of the pass, and nobody sees it afterwards."""
+        """Return the gradient of what is in a storage, if it is in memory of the pass, and nobody sees it afterwards."""
         target = self._targets.get(storage)
         if target is None or target.buffer is None or target.buffer.root().array is not None:
             return None
@@ -180,7 +182,7 @@ class GradientCompiler:
         return self._plan.clear_buffer and not target.is_leaf and not target.value.persistent
 
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
-        """The gradient by the backend's kernel, or by the gradient rule."""
+        """Return the gradient by the backend's kernel, or by the gradient rule."""
         backend = kernel.backend
         if kernel.dynamic or _reads_what_changes(node):  # shapes and inputs are right once the function has run
             require_computed(node, node.storages[0].data.synced)
@@ -200,7 +202,7 @@ class GradientCompiler:
         self._sums.accumulate(node, additions, backend)
 
     def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
-        """The data of inputs and outputs that the gradient reads, None for the others."""
+        """Return the data of inputs and outputs that the gradient reads, None for the others."""
         reads_inputs, reads_outputs = needed_data(node)
         storages, reads = [*storages_read(node), *node.storages], [*reads_inputs, *reads_outputs]
         keys = [*kernel.input_keys, *kernel.output_keys]
@@ -315,7 +317,7 @@ class GradientCompiler:
         self._sums.accumulate(node, additions)
 
     def _as_it_is(self, storage: Storage) -> Buffer:
-        """The data of a storage in the space and the dtype that it has."""
+        """Return the data of a storage in the space and the dtype that it has."""
         located = self._data.locate(storage.data.synced)
         latest = storage.data.synced.latest if located is None else (located.space, located.dtype)
         return self._data.of(storage, latest or (HOST, "float32"), True)

@@ -132,7 +132,7 @@ class RuleRunner:
         return fetch_raw(array, self._space, "float32") if str(getattr(array, "dtype", "")) in NARROW else array
 
     def _noted(self, read: Sequence[Array]) -> list[tuple[int, Array, bytes]]:
-        """The values that the rule reads, to be compared with what they are afterwards."""
+        """Return the values that the rule reads, to be compared with what they are afterwards."""
         self._compares = settings().check_kernels
         return [(place, array, self._bytes(array)) for place, array in enumerate(read) if array is not None]
 

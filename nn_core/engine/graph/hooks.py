@@ -73,7 +73,7 @@ def unset_function_post_hook(key: str) -> None:
 
 
 def active_hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[NodeHook]] | None:
-    """The hooks to run before and after each function, or None when there are none at all."""
+    """Return the hooks to run before and after each function, or None when there are none at all."""
     if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
         return None
     for hook in (pre, post):

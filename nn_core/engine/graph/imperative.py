@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def array_of(value: Any, function: str) -> Any:
-    """The NdArray of a Variable, which must have been computed; everything else as it is.
+    """Return the NdArray of a Variable, which must have been computed; everything else as it is.
 
     Raises:
         GraphError: when the function that computes the Variable has not run.

@@ -96,7 +96,7 @@ def described(spec: FunctionSpec, complaint: str, args: Mapping[str, ArgValue], 
 
 @functools.lru_cache(maxsize=4096)
 def input_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
-    """The input specification of each of `count` inputs, a variadic one repeated."""
+    """Return the input specification of each of `count` inputs, a variadic one repeated."""
     entries = spec.inputs
     if spec.variadic:
         return (*entries[:-1], *[entries[-1]] * (count - len(entries) + 1))
@@ -104,7 +104,7 @@ def input_entries(spec: FunctionSpec, count: int) -> tuple[Any, ...]:
 
 
 def made_outputs(spec: FunctionSpec, shapes: Sequence[Shape | None]) -> list[tuple[OutputSpec, Shape]]:
-    """The specification and the shape of each output that a call makes: its settings may leave some out."""
+    """Return the specification and the shape of each output that a call makes: its settings may leave some out."""
     entries = spec.outputs
     if entries and entries[0].variadic:
         entries = (entries[0],) * len(shapes)

@@ -27,7 +27,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinea
 
 
 def fused(roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]) -> tuple[list[Node], list[SyncedArray]]:
-    """The functions to run instead of `order`, and the arrays that are not computed any more.
+    """Return the functions to run instead of `order`, and the arrays that are not computed any more.
 
     Args:
         roots: The results of the pass.
@@ -68,7 +68,7 @@ def _chain_of(
     dropped: set[Node],
     replaced: Mapping[Node, Node | None],
 ) -> "_Chain":
-    """The longest chain that begins with a convolution."""
+    """Return the longest chain that begins with a convolution."""
     chain = _Chain(convolution)
     while (following := _sole_reader(chain.last, readers, dropped)) is not None:
         if following in replaced or _rounds_before_jump(following, readers) or not chain.append(following):
@@ -121,7 +121,7 @@ class _Chain:
         return True
 
     def fused(self) -> Node | None:
-        """The function to run instead; None if there is nothing to fuse or the backend does not want it."""
+        """Return the function to run instead; None if there is nothing to fuse or the backend does not want it."""
         if len(self.nodes) == 1:
             return None
         convolution = self.nodes[0]
@@ -156,7 +156,7 @@ class _Chain:
         return node
 
     def skipped(self, fused: Node) -> list[SyncedArray]:
-        """The arrays that are not computed where `fused` runs instead."""
+        """Return the arrays that are not computed where `fused` runs instead."""
         return [storage.data.synced for node in self.nodes for storage in node.storages if storage is not fused.storages[0]]
 
     def _take_batch_normalization(self, node: Node) -> bool:
@@ -216,7 +216,7 @@ def _readers(roots: Sequence[Value], order: Sequence[Node]) -> dict[SyncedArray,
 
 
 def _sole_reader(node: Node, readers: Mapping[SyncedArray, Sequence[Node | None]], dropped: set[Node]) -> Node | None:
-    """The function that alone reads the first result of `node`, whose values nobody can see after the pass."""
+    """Return the function that alone reads the first result of `node`, whose values nobody can see after the pass."""
     value = node.output(0)
     if node not in dropped or (value is not None and (value.persistent or value.recompute)):
         return None

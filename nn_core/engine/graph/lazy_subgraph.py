@@ -108,7 +108,7 @@ class Derivation:
         RESHAPED.advance()
 
     def watched_shapes(self) -> Shapes:
-        """The present shapes that decide how the part is built."""
+        """Return the present shapes that decide how the part is built."""
         return tuple([origin.value.plain_shape for origin in self._watched])
 
     def _built(self, results: Sequence[Value | None]) -> list[_Ending | None]:
@@ -197,7 +197,9 @@ def _note(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def kept(value: Any) -> Any:
-    """An argument for a later call: with the origins of variables, also in tuples, lists and mappings; see `renewed`."""
+    """Return an argument for a later call: with the origins of variables, also in tuples, lists and mappings; see
+    `renewed`.
+    """
     if isinstance(value, Value):
         return origin_of(value)
     kind = type(value)
@@ -211,7 +213,7 @@ def _is_made(result: Any, sources: Sequence[Value]) -> bool:
 
 
 def _flat(value: Any) -> list[Any]:
-    """The parts of lists and tuples, also of nested ones, in order."""
+    """Return the parts of lists and tuples, also of nested ones, in order."""
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in _flat(item)]
     return [value]

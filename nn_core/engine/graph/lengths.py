@@ -48,7 +48,7 @@ _ORIGINS: Final[dict[int, _Reference]] = {}
 
 
 def origin_of(value: Any) -> Origin:
-    """The origin of what is read from a variable; one for each variable."""
+    """Return the origin of what is read from a variable; one for each variable."""
     reference = _ORIGINS.get(id(value))
     origin = None if reference is None else reference()
     if origin is None:
@@ -115,7 +115,7 @@ class Ratio(_Derived, float):
     """A number computed from lengths, such as 1 / n: a float that remembers how."""
 
     def as_whole(self) -> Any:
-        """The number as a Length, which stays a whole number when it is computed anew, or is an error."""
+        """Return the number as a Length, which stays a whole number when it is computed anew, or is an error."""
         return _computed(_WHOLE, self)
 
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
@@ -129,7 +129,7 @@ _NUMBERS: Final[frozenset[type]] = frozenset((int, float, bool, Length, Ratio))
 
 
 def _computed(operation: Callable[..., Any], *operands: Any) -> Any:
-    """The result of an operation on numbers, which remembers it."""
+    """Return the result of an operation on numbers, which remembers it."""
     number = operation(*operands)
     kind = Length if isinstance(number, int) else Ratio if isinstance(number, float) else None
     if kind is None:  # such as a complex root
@@ -225,7 +225,7 @@ _give_operators()
 
 
 def lengths_of(value: Any, shape: Shape) -> Shape:
-    """The lengths of the axes of a variable of shape `shape`, which remember that they were read from it."""
+    """Return the lengths of the axes of a variable of shape `shape`, which remember that they were read from it."""
     origin = origin_of(value)
     lengths = tuple(map(Length, shape))
     axis = 0
@@ -259,7 +259,7 @@ def lengths_among(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def present_settings(function: str, settings: Mapping[str, Any], shape_of: ShapeOf) -> dict[str, Any]:
-    """The present numbers of settings that `lengths_among` has found.
+    """Return the present numbers of settings that `lengths_among` has found.
 
     Raises:
         ShapeError: when there is none any more; names the function.
@@ -326,7 +326,7 @@ def renewed(value: Any, counterpart: Callable[[Any], Any] = lambda source: sourc
 
 
 def present_shape(value: Any) -> Shape:
-    """The shape of a variable as it is now, in plain numbers."""
+    """Return the shape of a variable as it is now, in plain numbers."""
     shape: Shape = value.plain_shape
     return shape
 
@@ -393,5 +393,5 @@ def _plainly(operation: Callable[..., Any], *operands: Any) -> Any:
 
 
 def _evaluated(number: Any, shape_of: ShapeOf) -> Any:
-    """The present number of a length or a ratio."""
+    """Return the present number of a length or a ratio."""
     return recomputed(number, lambda length: _axis_of(shape_of(length.origin.value), length.axis), _plainly)

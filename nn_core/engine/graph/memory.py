@@ -67,12 +67,12 @@ class Buffer:
         self.slot: Slot | None = None
 
     def desc(self) -> ArrayDesc:
-        """Description of the array for kernels."""
+        """Return description of the array for kernels."""
         strides = channels_last_strides(self.shape, self.dtype) if self.channels_last else None
         return ArrayDesc(self.shape, self.dtype, strides)
 
     def root(self) -> "Buffer":
-        """The buffer whose memory this one shares (itself, unless it is an alias)."""
+        """Return the buffer whose memory this one shares (itself, unless it is an alias)."""
         buffer = self
         while buffer.target is not None:
             buffer = buffer.target
@@ -104,7 +104,7 @@ class Buffer:
         return self.root().lends
 
     def sketch(self) -> Array:
-        """An array with the shape and the strides, in elements; its memory must not be touched."""
+        """Return an array with the shape and the strides, in elements; its memory must not be touched."""
         if self.target is not None and self.view is not None:
             return self.view(self.target.sketch())
         strides = [1] * len(self.shape)
@@ -119,7 +119,7 @@ class Buffer:
         root.last = max(root.last, index)
 
     def resolve(self, arena: "Arena") -> Array:
-        """The raw array, taken from the arena at the first use."""
+        """Return the raw array, taken from the arena at the first use."""
         if self.array is None:
             if self.target is not None:
                 memory = self.target.resolve(arena)
@@ -182,7 +182,7 @@ class Arena:
         _ARENAS.add(self)
 
     def take(self, space: Space, n_bytes: int, keep: bool = False) -> Block:
-        """The free block that fits best and was given back last, or a new one.
+        """Return the free block that fits best and was given back last, or a new one.
 
         Args:
             space: In which memory.
@@ -229,7 +229,7 @@ _ARENAS: Final["weakref.WeakSet[Arena]"] = weakref.WeakSet()
 
 
 def plan_memory(array_class: str, device_id: str = "0") -> list[int]:
-    """The bytes that each plan of this process has taken for its values in the memory of one device.
+    """Return the bytes that each plan of this process has taken for its values in the memory of one device.
 
     A plan keeps its memory as long as it exists. Memory that a backward pass uses after its forward pass is counted once.
 

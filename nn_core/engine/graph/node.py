@@ -120,7 +120,7 @@ class Value:
 
     @classmethod
     def of_storage(cls, storage: Storage, need_grad: bool | None = None) -> "Value":
-        """A value over arrays that exist already."""
+        """Return a value over arrays that exist already."""
         return cls(storage, need_grad)
 
     def _materialize(self) -> None:
@@ -362,7 +362,7 @@ class Node:
         return len(self.storages) - sum(entry.aux for entry in self.spec.outputs) if self.storages else 0
 
     def as_function(self) -> "Function":
-        """The function that programs see."""
+        """Return the function that programs see."""
         return self.function_class(self)
 
     def __repr__(self) -> str:
@@ -370,19 +370,19 @@ class Node:
         return f"<{self.spec.name}({settings})>"
 
     def rewritten(self) -> "list[Value]":
-        """The inputs that the function rewrites when it runs, such as running statistics."""
+        """Return the inputs that the function rewrites when it runs, such as running statistics."""
         if self.python is not None or not self.spec.updates or not self.args.get("batch_stat", True):
             return []
         entries = zip(self.spec.inputs, self.inputs, strict=False)
         return [value for entry, value in entries if value is not None and entry.name in self.spec.updates]
 
     def output(self, index: int) -> Value | None:
-        """The value of output `index`, or None when nobody holds it."""
+        """Return the value of output `index`, or None when nobody holds it."""
         reference = self._outputs[index]
         return None if reference is None else reference()
 
     def value(self, index: int) -> Value:
-        """The value of output `index`, made again if nobody holds one."""
+        """Return the value of output `index`, made again if nobody holds one."""
         value = self.output(index)
         if value is None:
             value = self.value_class.of_storage(self.storages[index])

@@ -185,7 +185,7 @@ class Plan:
         self.held.alive = self.lent.alive = True
 
     def _steps_now(self) -> Sequence[Step]:
-        """The steps of a run: those that rely on packed copies of weights, where the weights cannot have changed."""
+        """Return the steps of a run: those that rely on packed copies of weights, where the weights cannot have changed."""
         if WATCH.steps_of is not None:
             return WATCH.steps_of(self)
         if self._steps is None:
@@ -233,7 +233,7 @@ class Plan:
         self.version = GRAPH_VERSION.value
 
     def bound_leaves(self) -> list[Binding]:
-        """The memory in which the plan reads the leaves."""
+        """Return the memory in which the plan reads the leaves."""
         arrays = self.leaf_arrays
         return [Binding.of(leaf[0], leaf[1])._replace(array=arrays[leaf]) for leaf in self.leaves]
 
@@ -330,7 +330,7 @@ class Plan:
         return {i: node for node, i in last.items()}
 
     def bound_steps(self, entries: Sequence[Entry]) -> list[Step]:
-        """Some of the entries bound to their arrays, neighbours merged where their backend can."""
+        """Return some of the entries bound to their arrays, neighbours merged where their backend can."""
         spaces = dict.fromkeys(entry.space for entry in self.entries if entry.space is not None)
         steps: list[Step] = [space.use for space in spaces] if len(spaces) == 1 else []
         for (fuse, space), alike in itertools.groupby(entries, _neighbourhood):
@@ -347,7 +347,7 @@ class Plan:
         return steps
 
     def watched_weights(self, steps: Sequence[Step]) -> "Weights | None":
-        """The weights of which `steps`, all that there are, keep copies; None unless all of them are leaves."""
+        """Return the weights of which `steps`, all that there are, keep copies; None unless all of them are leaves."""
         if not any(extra(step, "keeps_weights") for step in steps):
             return None
         places = [(entry, position) for entry in self.entries for position in extra(entry.runner, "weights")]
@@ -372,7 +372,7 @@ class Plan:
         return step
 
     def _version_of(self, slot: Slot | None) -> Callable[[], object] | None:
-        """A function that tells what an array holds, see `KernelExtras`; None where the pass itself writes to it."""
+        """Return a function that tells what an array holds, see `KernelExtras`; None where the pass itself writes to it."""
         return None if slot is None or slot[0] in self.rewritten else functools.partial(_held_by, *slot)
 
 
@@ -416,7 +416,7 @@ def _held_by(synced: SyncedArray, key: Key) -> object:
 
 
 def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
-    """A function without arguments that runs `runner` on `arrays`."""
+    """Return a function without arguments that runs `runner` on `arrays`."""
     binder = extra(runner, "bind")
     if binder is None:
         return functools.partial(runner, *arrays)
@@ -451,7 +451,7 @@ def signature_of(order: Sequence[Node], roots: Sequence[Value]) -> tuple[Any, ..
 
 
 def plans_of(root: Value) -> Plans:
-    """The plans that were compiled for `root` and the present shapes, by kind; they live as long as it."""
+    """Return the plans that were compiled for `root` and the present shapes, by kind; they live as long as it."""
     if root.plans is None:
         root.plans = Plans()
     plans: Plans = root.plans
@@ -459,7 +459,7 @@ def plans_of(root: Value) -> Plans:
 
 
 def current_plan(plans: Mapping[Any, list[Any]], kind: Any, roots: Sequence[Value]) -> Any:
-    """The plan of a kind that fits the graph of `roots` as it is now, and the memory that holds its values; or None.
+    """Return the plan of a kind that fits the graph of `roots` as it is now, and the memory that holds its values; or None.
 
     Cheap when nothing has happened anywhere. Several plans of one kind differ in the memory that they read: a backward
     pass has one for each forward pass that it follows.

@@ -30,7 +30,7 @@ class Plans(dict[Any, Any]):
         self._others: dict[Shapes, Plans] = {}
 
     def of_shapes(self, shapes: Shapes) -> "Plans":
-        """The plans to take the place of these when the leaves have other shapes.
+        """Return the plans to take the place of these when the leaves have other shapes.
 
         They hold the plans for earlier shapes from now on, so that references do not go around in a circle.
         """
@@ -50,7 +50,7 @@ class Plans(dict[Any, Any]):
 
 
 def refuse_turn(function: str) -> GraphError:
-    """The error of a thread that starts a pass of a variable while another thread runs one."""
+    """Return the error of a thread that starts a pass of a variable while another thread runs one."""
     return GraphError(
         f"{function}: a graph must be computed by one thread at a time, got a call while another thread computes it\n"
         "  hint: build a graph in each thread, which may share parameters; or hold a lock from forward() to the last use of "

@@ -31,7 +31,7 @@ class Fusion(Protocol):
     function: str
 
     def settings(self, *args: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The settings of the operator from those of the functions; None where they must not be run as one."""
+        """Return the settings of the operator from those of the functions; None where they must not be run as one."""
 
 
 class Rewriting:
@@ -60,7 +60,7 @@ SoleReader = Callable[[Node], Node | None]
 
 
 def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[list[Node], list[SyncedArray]]:
-    """The functions to run instead of `order`, and the arrays that are not computed any more.
+    """Return the functions to run instead of `order`, and the arrays that are not computed any more.
 
     Plugins are asked that are loaded, or that list fusions in the index of their package.
     """
@@ -115,7 +115,7 @@ _TOLD: Final[set[str]] = set()
 
 
 def _sound(label: str, make: Callable[[], Fusion]) -> Fusion | None:
-    """The fusion, or None where it is none: every program would fail by it, those too that do not use its plugin."""
+    """Return the fusion, or None where it is none: every program would fail by it, those too that do not use its plugin."""
     try:
         fusion = make()
         reason, _ = _fault(fusion), fusion.settings
@@ -128,7 +128,7 @@ def _sound(label: str, make: Callable[[], Fusion]) -> Fusion | None:
 
 
 def _fault(fusion: Fusion) -> str:
-    """The reason why `fusion` cannot be used; empty where there is none."""
+    """Return the reason why `fusion` cannot be used; empty where there is none."""
     if not isinstance(fusion.chain, (tuple, list)) or not all(isinstance(name, str) for name in fusion.chain):
         return f"a chain must be a tuple of names of functions, got {described(fusion.chain)}"
     if len(fusion.chain) < 2:
@@ -145,7 +145,7 @@ def _leave_out(label: str, reason: str) -> None:
 
 
 def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list[Node]:
-    """The functions of these names that begin with `node`; none where they do not follow each other."""
+    """Return the functions of these names that begin with `node`; none where they do not follow each other."""
     chain: list[Node] = []
     following: Node | None = node
     for name in names:
@@ -161,7 +161,7 @@ def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list
 
 
 def _fused(plugin: str, label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
-    """The operator to run instead of `chain`; None where the plugin or the rules of the operator do not want it."""
+    """Return the operator to run instead of `chain`; None where the plugin or the rules of the operator do not want it."""
     try:
         with PluginCall(plugin, f"settings() of {label}"):
             settings = fusion.settings(*(dict(node.args) for node in chain))

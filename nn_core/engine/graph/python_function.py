@@ -53,7 +53,7 @@ class PythonFunction:
         return type(self).__name__
 
     def min_outputs(self) -> int:
-        """Number of outputs when the caller does not say how many; one unless overridden."""
+        """Return number of outputs when the caller does not say how many; one unless overridden."""
         return 1
 
     def setup_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -92,13 +92,13 @@ class PythonFunction:
 
 
 def settings_of(function: PythonFunction) -> dict[str, Any]:
-    """The settings that `function` shows as ``args``, a mapping; none if it has no such attribute."""
+    """Return the settings that `function` shows as ``args``, a mapping; none if it has no such attribute."""
     settings = getattr(function, "args", None)
     return dict(settings) if isinstance(settings, Mapping) else {}
 
 
 def spec_of_python(function: PythonFunction, n_inputs: int, n_outputs: int) -> FunctionSpec:
-    """A specification that describes `function` to the engine."""
+    """Return a specification that describes `function` to the engine."""
     inputs = tuple(InputSpec(f"x{i}", "", dtype="same", optional=True) for i in range(n_inputs))
     kind = "index" if function.output_dtype == "int64" else "float"
     outputs = tuple(OutputSpec(f"y{i}", "", dtype=kind) for i in range(n_outputs))

@@ -78,7 +78,7 @@ class Structure:
 
     @staticmethod
     def described(root: Value, order: Sequence[GraphCall]) -> "Structure | None":  # noqa: C901  # each input of each new graph
-        """The structure of the graph of `root`, whose functions are `order`.
+        """Return the structure of the graph of `root`, whose functions are `order`.
 
         None when nodes of lazy values have been made meanwhile, which other threads may cause.
         """
@@ -195,7 +195,9 @@ def release(order: Sequence[GraphCall], root: Value, all_lazy: bool) -> None:
 
 
 def _owned_by(part: GraphCall) -> tuple[Storage, ...]:
-    """The storages whose memory is a function's own: a view has that of another function, or of a leaf, which keeps it."""
+    """Return the storages whose memory is a function's own: a view has that of another function, or of a leaf, which
+    keeps it.
+    """
     return () if isinstance(part, Node) and is_view(part) else _storages_of(part)
 
 
@@ -226,7 +228,7 @@ class _TracePositions:
         self._key = structure.key
 
     def recalled(self, trace: Any) -> Structure:
-        """The structure of the graph that ends where `trace` is now."""
+        """Return the structure of the graph that ends where `trace` is now."""
         order = [trace.results[position]() for position in self._positions]
         return Structure(order, [trace.array(number) for number in self._inputs], self._key, all_lazy=True)
 
@@ -240,7 +242,7 @@ def is_followed(root: Value) -> bool:
 
 
 def structure_of(root: Value, followed: bool) -> Structure | None:
-    """The structure of a graph whose functions were computed as they were called; None if it cannot be shared.
+    """Return the structure of a graph whose functions were computed as they were called; None if it cannot be shared.
 
     Args:
         root: The result of the graph.
@@ -305,7 +307,7 @@ def _inputs_of(part: GraphCall) -> tuple[Value | None, ...]:
 
 
 def part_of(value: Value) -> GraphCall | None:
-    """The function that gives `value`: its node, or itself while it is lazy; None for a leaf."""
+    """Return the function that gives `value`: its node, or itself while it is lazy; None for a leaf."""
     trace, trace_node = value._trace, value.trace_node
     if trace_node is not None and trace.version != FLAGS_VERSION.value:
         value._materialize()  # whether it needs a gradient has to be found out anew, and that takes nodes
@@ -347,7 +349,7 @@ def _is_kept_node(node: Node) -> bool:
 
 
 def find(structure: Structure, kind: Hashable) -> Template | None:
-    """The template of a kind for graphs of this structure, if there is one that fits."""
+    """Return the template of a kind for graphs of this structure, if there is one that fits."""
     template = _TEMPLATES.get((kind, structure.key))
     # the memory of a parameter has moved; a pass that is compiled now finds the new place
     if template is not None and not template.fits():

@@ -72,7 +72,8 @@ Node.infer_shapes = infer_for_reader
 
 
 def order_for_reader(roots: Sequence[Value]) -> list[Node]:
-    """The functions that `roots` depend on, in order, with the shapes and settings that follow from the leaves as they are.
+    """Return the functions that `roots` depend on, in order, with the shapes and settings that follow from the leaves as they
+    are.
 
     Raises:
         ShapeError: when the shapes do not fit a function any more.
@@ -164,7 +165,7 @@ def has_other_lengths(node: Node, shape_of: ShapeOf) -> bool:
 
 
 def _resolved_again(node: Node, shapes: tuple[Shape | None, ...], shape_of: ShapeOf) -> ResolvedCall:
-    """The call of a function for inputs of other shapes, with settings that follow from shapes as they are now."""
+    """Return the call of a function for inputs of other shapes, with settings that follow from shapes as they are now."""
     setup = node.setup
     if not setup.sources:
         return resolved_call(node.spec, setup.given, shapes)
@@ -173,7 +174,7 @@ def _resolved_again(node: Node, shapes: tuple[Shape | None, ...], shape_of: Shap
 
 
 def _set_up(node: Node, shapes: tuple[Shape | None, ...], shape_of: ShapeOf) -> ResolvedCall | Setup:
-    """The settings and output shapes of a function for inputs of other shapes."""
+    """Return the settings and output shapes of a function for inputs of other shapes."""
     if node.python is not None:
         return _python_setup(node, shapes)
     try:

@@ -86,7 +86,7 @@ def compute(kernel: PreparedKernel, arrays: Sequence[Array | None], channels_las
 
 
 def fetch(array: NdArray, key: Key, exact: bool = False) -> Array:
-    """The values of `array` as a raw array in C order; `exact`: see `SyncedArray.read`."""
+    """Return the values of `array` as a raw array in C order; `exact`: see `SyncedArray.read`."""
     synced = array.synced
     if (
         array._shape is synced.shape
@@ -110,7 +110,7 @@ def fetch(array: NdArray, key: Key, exact: bool = False) -> Array:
 
 
 def value_of(value: Value, key: Key) -> Array:
-    """The values of a variable, in C order, under `key`."""
+    """Return the values of a variable, in C order, under `key`."""
     raw, node = value.lazy_array, value.trace_node  # in this order: the node says whether that is still its array
     if node is not None and raw is not RELEASED and node.output_key == key:
         return raw
@@ -129,7 +129,7 @@ def fetch_raw(array: Array, space: Space, dtype: str) -> Array:
 
 
 def _opened(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[tuple[Array, Array]]) -> Array:
-    """An input that the kernel rewrites; what is no single piece of memory is copied there and back."""
+    """Return an input that the kernel rewrites; what is no single piece of memory is copied there and back."""
     raw = array.readwrite(*key)
     if is_contiguous(raw):
         return raw
@@ -140,7 +140,7 @@ def _opened(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[
 
 
 def _target(kernel: PreparedKernel, array: NdArray, key: Key, copied_back: list[tuple[Array, Array]]) -> Array:
-    """An output that has memory already."""
+    """Return an output that has memory already."""
     synced = array.synced
     if synced.lease is STRIDED and synced.latest == key:
         return synced.copies[key]
@@ -202,7 +202,7 @@ def adopt_shape(array: NdArray, shape: Shape) -> None:
 
 
 def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
-    """The dtype of each input that is taken as it is, None for the others."""
+    """Return the dtype of each input that is taken as it is, None for the others."""
     entries = input_entries(spec, len(arrays))
     return tuple(
         array.synced.dtype if array is not None and entry.dtype == "same" else None

@@ -7,13 +7,15 @@ from nn_core.engine.graph.plan_cache import Shapes
 
 
 def sources_of_node(node: Node) -> tuple[Value, ...]:
-    """The variables of whose shapes the settings of a function are made, or those of the part of the graph that it ends."""
+    """Return the variables of whose shapes the settings of a function are made, or those of the part of the graph that it
+    ends.
+    """
     derivation = node.derivation
     return node.setup.sources if derivation is None else (*node.setup.sources, *derivation.lengths)
 
 
 def with_sources(order: Sequence[Node]) -> Sequence[Node]:
-    """The functions of `order`, and before each one those that compute the variables whose shapes it follows."""
+    """Return the functions of `order`, and before each one those that compute the variables whose shapes it follows."""
     if not any(map(sources_of_node, order)):
         return order
     found: dict[Node, None] = {}
@@ -31,7 +33,9 @@ def with_sources(order: Sequence[Node]) -> Sequence[Node]:
 
 
 def leaf_shapes(order: Iterable[Node]) -> Shapes:
-    """The shapes on which the passes of a graph depend: those of its leaves, and of variables that its settings follow."""
+    """Return the shapes on which the passes of a graph depend: those of its leaves, and of variables that its settings
+    follow.
+    """
     leaves: list[Value] = []
     for node in order:
         leaves += [value for value in node.inputs if value is not None and value.is_leaf]
@@ -40,7 +44,7 @@ def leaf_shapes(order: Iterable[Node]) -> Shapes:
 
 
 def followed_shapes(order: Sequence[Node]) -> tuple[Shapes, ...]:
-    """The shapes that decide about those of a graph and belong to no input of it."""
+    """Return the shapes that decide about those of a graph and belong to no input of it."""
     derived = [node.derivation.watched_shapes() for node in order if node.derivation is not None]
     if any(map(sources_of_node, order)):
         derived.append(leaf_shapes(with_sources(order)))

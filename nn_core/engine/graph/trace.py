@@ -177,7 +177,9 @@ class Trace:
     def _known(
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any]
     ) -> tuple[TraceNode, list[Array | None]] | None:
-        """The node of a call off the tree, where only the kinds of inputs tell calls apart, and the values of its inputs."""
+        """Return the node of a call off the tree, where only the kinds of inputs tell calls apart, and the values of its
+        inputs.
+        """
         if self._has_become_long():
             return None
         kinds: list[object] = []
@@ -284,7 +286,7 @@ class Trace:
     def _made_node(
         self, spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], call: ResolvedCall
     ) -> TraceNode | None:
-        """The node of a call at this place; None if it is not one to be followed."""
+        """Return the node of a call at this place; None if it is not one to be followed."""
         sources = self._sources_of(inputs)
         same = () if sources is None or not call.takes_same else _same_dtypes(spec, sources)
         if sources is None or same is None:
@@ -321,7 +323,7 @@ class Trace:
         self.thread = 0
 
     def position_of(self, value: Value) -> int:
-        """Number of calls before that of a result; -1 for one that the walk does not know: its call was interrupted."""
+        """Return number of calls before that of a result; -1 for one that the walk does not know: its call was interrupted."""
         position = value.trace_node.position
         if position == ANYWHERE:
             position = len(self.results) - 1  # a loss comes last, mostly
@@ -331,11 +333,11 @@ class Trace:
         return position if position < len(self.results) and self.results[position]() is value else -1
 
     def number_of(self, synced: SyncedArray) -> int:
-        """The number of an array that a call of this walk has read; see `array`."""
+        """Return the number of an array that a call of this walk has read; see `array`."""
         return self._numbers[id(synced)]
 
     def array(self, number: int) -> SyncedArray | None:
-        """The array of a number, if it is still there."""
+        """Return the array of a number, if it is still there."""
         return self._arrays[number]()
 
 
@@ -343,7 +345,7 @@ _new = object.__new__
 
 
 def _same_dtypes(spec: FunctionSpec, sources: Sequence[Source]) -> SameDtypes | None:
-    """The dtype of each input that is taken as it is; None where the place in the tree does not imply it.
+    """Return the dtype of each input that is taken as it is; None where the place in the tree does not imply it.
 
     A leaf may hold another dtype in the next walk, and whole numbers are read as floating-point ones if they need a gradient.
     """
@@ -381,7 +383,7 @@ _TREES = [_Tree()]
 
 
 def current_trace() -> Trace | None:
-    """The walk that this thread is on; None where functions are not computed when they are called, or not followed."""
+    """Return the walk that this thread is on; None where functions are not computed when they are called, or not followed."""
     trace: Trace | None = MEMO.get()
     if (
         trace is not None

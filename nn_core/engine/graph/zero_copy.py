@@ -84,7 +84,7 @@ def _show(buffers: Sequence[Buffer], memory: Buffer, views: Sequence[View]) -> b
 
 
 def _all_in(buffer: Buffer) -> Iterator[Buffer]:
-    """The buffer, and all that are shown in it."""
+    """Yield the buffer, and all that are shown in it."""
     yield buffer
     for shown in buffer.shown_by:
         yield from _all_in(shown)
@@ -162,7 +162,7 @@ class Outlook:
 
 
 def _arrays_of(node: Node) -> list[SyncedArray]:
-    """The input and the results of a function that arranges elements."""
+    """Return the input and the results of a function that arranges elements."""
     inputs = [value.storage.data.synced for value in node.inputs if value is not None]
     return [*inputs, *(storage.data.synced for storage in node.storages)]
 
@@ -175,7 +175,7 @@ def _computed_again(node: Node) -> list[SyncedArray]:
 
 
 def _source_of(builder: Builder, node: Node, kernel: PreparedKernel) -> Buffer | None:
-    """The input of a function, if the pass computes it in the memory and the dtype in which the results are wanted."""
+    """Return the input of a function, if the pass computes it in the memory and the dtype in which the results are wanted."""
     value, key = node.inputs[0], kernel.input_keys[0]
     if value is None or value.storage.data.is_narrowed or any(own != key for own in kernel.output_keys):
         return None

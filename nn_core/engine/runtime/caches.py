@@ -83,7 +83,7 @@ def register_cache(cache: Cache) -> None:
 
 
 def caches() -> list[CacheReport]:
-    """The present content of the caches of this process."""
+    """Return the present content of the caches of this process."""
     return [CacheReport(cache.name, cache.count(), cache.n_bytes()) for cache in _CACHES.values()]
 
 

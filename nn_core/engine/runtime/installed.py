@@ -98,7 +98,7 @@ def forget() -> None:
 
 
 def default_backends() -> tuple[str, ...]:
-    """The priority list of a program that names none: the CPU kernels where they are installed, then the reference.
+    """Return the priority list of a program that names none: the CPU kernels where they are installed, then the reference.
 
     The reference is named too, so that a broken installation of the first does not stop such a program.
     """

@@ -38,7 +38,7 @@ _KINDS: Final[set[tuple[str, str]]] = set()
 
 
 def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Callable[[Any], Any]:
-    """The decorator that puts a function into `table` under each of `names`, or under none of them.
+    """Return the decorator that puts a function into `table` under each of `names`, or under none of them.
 
     Raises:
         PluginError: when a name is taken, or belongs to the core and the decorated function does not.

@@ -12,10 +12,10 @@ class Data:
     CustomDataSource = DataSource
 
     def next(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
 
     def reset(self) -> None:
         """Start from the beginning."""
 
     def size(self) -> int | None:
-        """Number of samples."""
+        """Return number of samples."""

@@ -81,11 +81,11 @@ class Worker:
             prepare()
 
     def max_epoch(self) -> int:
-        """Number of epochs."""
+        """Return number of epochs."""
         return self._max_epoch
 
     def iter_per_epoch(self) -> int:
-        """Number of updates of an epoch."""
+        """Return number of updates of an epoch."""
         return self._iter_per_epoch
 
     def evaluate_at_epoch_start(self, e: int) -> None:
@@ -101,7 +101,7 @@ class Worker:
         self._updater.update(i, e)
 
     def _nothing(self, *_: Any) -> None:
-        """A hook that nobody has defined."""
+        """Return a hook that nobody has defined."""
 
     brief = save_model_at_start = save_model_at_end = training_complete = _nothing
     epoch_loop_start = epoch_loop_end = save_checkpoint_at_epoch_end = _nothing

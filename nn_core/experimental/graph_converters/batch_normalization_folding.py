@@ -29,7 +29,7 @@ class LinearForm:
 
 
 def linear_form(modifier: str, f: Function, inputs: Sequence[Variable]) -> LinearForm:
-    """The linear form of a BatchNormalization with running statistics.
+    """Return the linear form of a BatchNormalization with running statistics.
 
     Raises:
         ArgumentError: when it uses the statistics of the batch.
@@ -62,7 +62,7 @@ class _Folding(FunctionModifier):
         self._folded = {}
 
     def rebuilt(self, f: Function, normalization: Function, x: Variable, weight: Array, bias: Array) -> Variable:
-        """The inner product `f` of `x` with other weights, which become parameters beside the old ones."""
+        """Return the inner product `f` of `x` with other weights, which become parameters beside the old ones."""
         sources = (*f.inputs[1:], *normalization.inputs[1:])
         if sources not in self._folded:
             w = self.new_parameter(f.inputs[1], "w-folded", weight.astype(np.float32))
@@ -181,7 +181,7 @@ def _channel_axis(f: Function) -> int:
 
 
 def _n_outputs(f: Function) -> tuple[int, ...]:
-    """The shape of the bias."""
+    """Return the shape of the bias."""
     output = f.outputs[0]
     if f.name == "Affine":
         return output.shape[f.args["base_axis"] :]
@@ -228,5 +228,5 @@ def _as_weight(f: Function, rows: Array, n_spatial: int) -> Array:
 
 
 def _input_axes(f: Function, weight: Array) -> tuple[int, ...]:
-    """The axes of the weight over which the function sums. A deconvolution is only asked without a shift."""
+    """Return the axes of the weight over which the function sums. A deconvolution is only asked without a shift."""
     return (0,) if f.name == "Affine" else tuple(range(1, weight.ndim))

@@ -36,7 +36,7 @@ class BatchNormalizationSelfFoldingModifier(FunctionModifier):
         return result
 
     def finish_up(self) -> None:
-        """Number the parameters of the next graph from 0."""
+        """Count the parameters of the next graph from 0."""
         super().finish_up()
         self._count = 0
 

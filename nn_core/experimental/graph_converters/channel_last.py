@@ -51,7 +51,7 @@ class LayoutModifier(FunctionModifier):
         self._forget()
 
     def replaced_inputs(self) -> Mapping[Variable, Variable]:
-        """The inputs, and those in the new layout."""
+        """Return the inputs, and those in the new layout."""
         return dict(zip(self.inputs, self.new_inputs, strict=True))
 
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | Sequence[Variable] | None:
@@ -69,7 +69,7 @@ class LayoutModifier(FunctionModifier):
         return results
 
     def finish_output(self, original: Variable, copy: Variable) -> Variable:
-        """The output in the layout of the original."""
+        """Return the output in the layout of the original."""
         return self._in_old(copy)
 
     def finish_up(self) -> None:
@@ -108,7 +108,7 @@ class LayoutModifier(FunctionModifier):
         return self._marked(f.applied_to(*moved, axes=axes))
 
     def _parameter(self, old: Variable, new: Variable, order: Sequence[int]) -> Variable:
-        """A leaf with its axes in another order, once for each; what is computed is transposed in the graph."""
+        """Return a leaf with its axes in another order, once for each; what is computed is transposed in the graph."""
         if new.parent is not None:
             result: Variable = F.transpose(new, tuple(order))
             return result
@@ -119,7 +119,7 @@ class LayoutModifier(FunctionModifier):
         return self._parameters[old]
 
     def _order(self, ndim: int) -> tuple[int, ...]:
-        """The axes of the old layout in the order of the new one."""
+        """Return the axes of the old layout in the order of the new one."""
         if ndim < 3:
             return tuple(range(ndim))
         spatial = range(2, ndim) if self._to_last else range(1, ndim - 1)

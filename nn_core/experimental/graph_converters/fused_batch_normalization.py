@@ -32,7 +32,7 @@ class FusedBatchNormalizationModifier(FunctionModifier):
         return None
 
     def _normalization(self, original: Variable, copy: Variable) -> Function | None:
-        """The batch normalization that only computes `copy` for one reader."""
+        """Return the batch normalization that only computes `copy` for one reader."""
         function = copy.parent
         if function is None or function.name != "BatchNormalization" or not self.is_read_once(original):
             return None

@@ -59,7 +59,7 @@ class FunctionModifier:
         self._names, self._readers, self._copy = {}, Counter(), None
 
     def get_parameter_scope(self, v: Variable) -> str:
-        """The scope of a parameter, such as "conv1/conv"; empty when `v` is none of the current scope's."""
+        """Return the scope of a parameter, such as "conv1/conv"; empty when `v` is none of the current scope's."""
         return self._name_of(v).rpartition("/")[0]
 
     def __call__(self, f: Function) -> None:
@@ -83,7 +83,7 @@ class FunctionModifier:
         return self._readers[variable] == 1
 
     def new_parameter(self, like: Variable, suffix: str, values: Any, need_grad: bool = True) -> Variable:
-        """A parameter with `values`; it is registered beside `like` if that is a parameter of the current scope."""
+        """Return a parameter with `values`; it is registered beside `like` if that is a parameter of the current scope."""
         parameter = Variable.from_numpy_array(values, need_grad=need_grad)
         parameter.name = suffix
         name = self._name_of(like)

@@ -31,5 +31,5 @@ class IdentityModifier(FunctionModifier):
                 replacement.data.copy_from(original.data)
 
     def replaced_inputs(self) -> Mapping[Variable, Variable]:
-        """The inputs that were given."""
+        """Return the inputs that were given."""
         return self.inputs

@@ -38,7 +38,7 @@ class PruningModifier(FunctionModifier):
         self.channel_last = channel_last
 
     def calculate_axis(self, f: Function) -> tuple[int, ...]:
-        """The axes of the weight over which squares are summed; the others tell output channels apart."""
+        """Return the axes of the weight over which squares are summed; the others tell output channels apart."""
         ndim = f.inputs[1].ndim
         if f.name == "Affine":
             return (0,)
@@ -79,7 +79,7 @@ class PruningModifier(FunctionModifier):
     def _kept_in_groups(
         self, weight: "np.ndarray[tuple[int, ...], np.dtype[np.float32]]", count: int
     ) -> tuple["np.ndarray[tuple[int, ...], np.dtype[np.bool_]]", "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]"]:
-        """The same where each output channel has consecutive rows of the weight."""
+        """Return the same where each output channel has consecutive rows of the weight."""
         parts = weight.reshape(count, -1)
         kept = np.square(parts, dtype=np.float64).sum(axis=1, keepdims=True) >= self.pruning_threshold
         return np.broadcast_to(kept, parts.shape).reshape(weight.shape), kept

@@ -57,7 +57,7 @@ class BatchNormalization(Module):
         self._make(PF.batch_normalization, Variable(shape), settings)
 
     def __call__(self, inp: Operand, test: bool = False) -> Any:
-        """The normalized input; with `test` by the moving statistics, and without output of statistics."""
+        """Return the normalized input; with `test` by the moving statistics, and without output of statistics."""
         statistics = (self.beta, self.gamma, self.mean, self.var)
         batch_stat = self.batch_stat and not test
         return F.batch_normalization(
@@ -66,7 +66,7 @@ class BatchNormalization(Module):
 
 
 def _of(n_dims: int, name: str) -> type[BatchNormalization]:
-    """A class with the number of axes of an input filled in."""
+    """Return a class with the number of axes of an input filled in."""
 
     def initialize(
         self: BatchNormalization,

@@ -66,7 +66,7 @@ class Convolution(Module):
         self._make(PF.convolution, Variable((1,) * base_axis + (inmaps, *lengths)), settings)
 
     def __call__(self, inp: Operand) -> Operand:
-        """The layer applied to an input of shape (N, C, *spatial)."""
+        """Return the layer applied to an input of shape (N, C, *spatial)."""
         return F.convolution(inp, self.W, self.b, self.base_axis, self.pad, self.stride, self.dilation, self.group)
 
 

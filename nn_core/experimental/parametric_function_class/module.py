@@ -32,7 +32,7 @@ class Module:
     """
 
     def get_modules(self, memo: "set[Module] | None" = None, prefix: str = "") -> "Iterator[tuple[str, Module]]":
-        """This module and those inside it, each once, with its path.
+        """Return this module and those inside it, each once, with its path.
 
         Args:
             memo: Modules that are left out; those that are found are added.

@@ -56,7 +56,7 @@ class SimpleGraph:
         params: ParameterSource | None = None,
         format: str | None = None,  # noqa: A002
     ) -> Any:
-        """The drawing as a ``graphviz.Digraph``.
+        """Return the drawing as a ``graphviz.Digraph``.
 
         Args:
             vleaf: The variable.

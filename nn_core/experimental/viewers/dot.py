@@ -30,7 +30,7 @@ def drawn_parts(
 
 
 def graph_dot(variable: Variable, verbose: bool = False) -> str:
-    """The graph that ends in `variable` in the DOT language; nothing needs to be installed.
+    """Return the graph that ends in `variable` in the DOT language; nothing needs to be installed.
 
     Args:
         variable: The variable.

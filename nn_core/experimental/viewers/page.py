@@ -30,7 +30,7 @@ path {{ fill: none; stroke: #888; }}
 
 
 def graph_page(variable: Variable, title: str = "Graph", params: ParameterSource | None = None) -> str:
-    """The graph that ends in `variable` as an HTML page with a drawing; parameters are part of their functions.
+    """Return the graph that ends in `variable` as an HTML page with a drawing; parameters are part of their functions.
 
     Args:
         variable: The variable.
@@ -69,13 +69,13 @@ class _Layout:
             self._place(row, number)
 
     def boxes(self) -> list[str]:
-        """The boxes."""
+        """Return the boxes."""
         found = [self._box(f"v{v.number}", v.name or "input", str(v.variable.shape), "", "input") for v in self._inputs]
         found += [self._box(f"f{c.number}", c.name, c.scope, self._details(c), "call") for c in self._parts.calls]
         return found
 
     def edges(self) -> list[str]:
-        """A curve from each box to those that read its values, with the shape of the value."""
+        """Return a curve from each box to those that read its values, with the shape of the value."""
         found = []
         for call in self._parts.calls:
             end_x, end_y = self._places[f"f{call.number}"]

@@ -61,7 +61,7 @@ class Parts:
 
     @staticmethod
     def of(leaf: Variable, params: ParameterSource | None = None) -> "Parts":
-        """The graph that ends in `leaf`.
+        """Return the graph that ends in `leaf`.
 
         Args:
             leaf: The variable.
@@ -109,7 +109,7 @@ class _Collector:
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a function in one line."""
+    """Return the arguments of a function in one line."""
     return ", ".join(f"{name}={_plain(value)}" for name, value in arguments.items())
 
 

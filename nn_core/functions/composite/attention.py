@@ -149,7 +149,7 @@ def _check_entries(bias_k: object, bias_v: object) -> None:
 
 
 def _mask(additive: Operand | None, padding: Operand | None, num_heads: int) -> Operand | None:
-    """The mask that is added to the scores; its shape broadcasts to (B, num_heads, T, S)."""
+    """Return the mask that is added to the scores; its shape broadcasts to (B, num_heads, T, S)."""
     if padding is None:
         return None if additive is None else reshape(additive, (1, 1, *additive.shape))
     n_batch, n_source = padding.shape

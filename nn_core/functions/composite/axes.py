@@ -14,7 +14,7 @@ def listed(axes: Axes) -> Sequence[int]: ...
 @overload
 def listed(axes: Axes | None) -> Sequence[int] | None: ...
 def listed(axes: Axes | None) -> Sequence[int] | None:
-    """The axes as a sequence; None stays None."""
+    """Return the axes as a sequence; None stays None."""
     if axes is None or type(axes) is tuple:  # asking for a protocol takes microseconds
         return axes
     if not is_number(axes) and not isinstance(axes, SupportsIndex):

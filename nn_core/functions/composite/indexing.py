@@ -124,7 +124,7 @@ def sort(
 
 
 def _as_operand(data: Variable | NdArray, indices: Any) -> Any:
-    """`indices` as an array of the kind of `data`."""
+    """Return `indices` as an array of the kind of `data`."""
     if isinstance(indices, (Variable, NdArray)):
         return indices
     kind = NdArray if isinstance(data, NdArray) else Variable

@@ -82,7 +82,7 @@ def dot(a: Operand | float, b: Operand | float, out: Operand | None = None) -> O
 
 
 def _of_numpy(a: Any, b: Any, out: Any) -> Any:
-    """The product of NumPy arrays and numbers, put into `out` if there is one."""
+    """Return the product of NumPy arrays and numbers, put into `out` if there is one."""
     try:
         y = np.dot(a, b)
     except ValueError as error:
@@ -96,7 +96,7 @@ def _of_numpy(a: Any, b: Any, out: Any) -> Any:
 
 
 def _wrapped(value: Any, other: Any) -> Any:
-    """A NumPy array or a list as an array of the kind of `other`; numbers stay."""
+    """Return a NumPy array or a list as an array of the kind of `other`; numbers stay."""
     if isinstance(value, (Variable, NdArray)) or np.ndim(value) == 0:
         return value
     values = np.asarray(value)

@@ -132,7 +132,7 @@ def sync_batch_normalization(
 
 @in_float32
 def _centred_squares(x: Operand, mean: Operand, axes: Sequence[int]) -> Operand:
-    """The sums of squared distances from the mean."""
+    """Return the sums of squared distances from the mean."""
     centred = sub2(x, mean)
     return sum_operator(mul2(centred, centred), axes, keep_dims=True)
 
@@ -171,7 +171,7 @@ class GroupMean(PythonFunction):
         return 1
 
     def setup_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """The output has the shape of the input."""
+        """Return the shape of the input."""
         outputs[0].reset_shape(inputs[0].shape, True)
 
     def forward_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:

@@ -117,7 +117,7 @@ class ImageNetBase(PretrainedModel):
         return stack(*((channel - mean) / deviation for channel, mean, deviation in channels), axis=1)
 
     def _pooled(self, h: Variable, request: Request) -> Variable:
-        """The mean of each channel, shape (N, C, 1, 1)."""
+        """Return the mean of each channel, shape (N, C, 1, 1)."""
         if request.force_global_pooling or h.shape[2:] == (self.final_size, self.final_size):
             return global_average_pooling(h)
         if request.check_global_pooling:
@@ -129,7 +129,7 @@ class ImageNetBase(PretrainedModel):
         return average_pool(h, self.final_size, 1)
 
     def _head(self, h: Variable, layers: Layers, request: Request, drop: float = 0.0, name: str = "fc") -> Any:
-        """The keys of a network that ends with a pooling and an affine layer; `h` is the last convolution's."""
+        """Yield the keys of a network that ends with a pooling and an affine layer; `h` is the last convolution's."""
         yield "lastconv", h
         h = relu(h)
         yield "lastconv+relu", h
@@ -138,7 +138,7 @@ class ImageNetBase(PretrainedModel):
         yield "classifier", layers.affine(layers.dropout(h, drop) if drop else h, name, N_CLASSES)
 
     def _convolved_classes(self, h: Variable, request: Request) -> Iterator[tuple[str, Variable]]:
-        """The keys of a network whose last convolution has a channel for each class."""
+        """Yield the keys of a network whose last convolution has a channel for each class."""
         yield "lastconv", h
         h = relu(h)
         yield "lastconv+relu", h

@@ -27,7 +27,7 @@ class Conv(NamedTuple):
 
 
 def convolved(h: Variable, layers: Layers, name: str, convolutions: Sequence[Conv]) -> Variable:
-    """The convolutions one after the other; `name` is that of the module."""
+    """Return the convolutions one after the other; `name` is that of the module."""
     for conv in convolutions:
         full = f"{name}/{conv.name}" if name else conv.name
         names = (f"{full}/conv", f"{full}/bn")

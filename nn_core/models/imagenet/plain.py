@@ -26,7 +26,7 @@ class PlainNet(ImageNetBase):
     affine_names: ClassVar[tuple[str, str, str]]
 
     def _tail(self, h: Variable, layers: Layers, request: Request, kernel: int) -> Iterator[tuple[str, Variable]]:
-        """The keys; `h` is the last convolution's."""
+        """Yield the keys; `h` is the last convolution's."""
         yield "lastconv", h
         h = relu(h)
         yield "lastconv+relu", h

@@ -36,7 +36,7 @@ class Residual:
 
 
 def stages(h: Variable, layers: Layers, form: Residual, first: int = 1) -> Variable:
-    """The four stages on the result of the stem; the last activation is left to the caller."""
+    """Return the four stages on the result of the stem; the last activation is left to the caller."""
     for number, (maps, n_blocks) in enumerate(zip(STAGE_MAPS, form.blocks, strict=True)):
         for position in range(n_blocks):
             stride = 2 if number and not position else 1
@@ -47,7 +47,7 @@ def stages(h: Variable, layers: Layers, form: Residual, first: int = 1) -> Varia
 
 
 def stem(x: Variable, layers: Layers) -> Variable:
-    """A convolution of 7 x 7 with stride 2, and a pooling."""
+    """Return a convolution of 7 x 7 with stride 2, and a pooling."""
     return max_pool(relu(layers.conv_norm(x, ("conv1", "bn1"), 64, 7, 2)), 3, 2, pad=1)
 
 

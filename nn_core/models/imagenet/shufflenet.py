@@ -53,7 +53,7 @@ class ShuffleNet(ImageNetBase):
 
 
 def _unit(x: Variable, layers: Layers, name: str, maps: int, down: bool, first_groups: int) -> Variable:
-    """A unit without its last activation; with `down` half the size, and the input beside the result."""
+    """Return a unit without its last activation; with `down` half the size, and the input beside the result."""
     h = layers.conv_norm(x, (f"{name}/conv1", f"{name}/bn1"), maps // 4, 1, group=first_groups)
     h = _shuffled(relu(h), first_groups)
     h = layers.conv_norm(h, (f"{name}/conv2", f"{name}/bn2"), maps // 4, 3, 2 if down else 1, group=maps // 4)

@@ -50,7 +50,7 @@ class Xception(ImageNetBase):
 
 
 def separable(h: Variable, layers: Layers, names: tuple[str, str], maps: int, stride: int = 1, dilation: int = 1) -> Variable:
-    """A convolution of 3 x 3 within channels, one of 1 x 1 across them, and batch normalization."""
+    """Return a convolution of 3 x 3 within channels, one of 1 x 1 across them, and batch normalization."""
     conv, norm = names
     h = layers.conv(h, f"{conv}/conv1", h.shape[1], 3, stride, group=h.shape[1], dilation=dilation, bias=False)
     return layers.norm(layers.conv(h, f"{conv}/pointwise", maps, 1, bias=False), norm)

@@ -53,5 +53,5 @@ class DrawBoundingBoxes:
         self._pen.text((left, above), label, fill=(0, 0, 0) if sum(color) > 382 else (255, 255, 255))
 
     def get(self) -> np.ndarray[Any, Any]:
-        """The image with all that was drawn. Shape (H, W, 3), uint8."""
+        """Return the image with all that was drawn. Shape (H, W, 3), uint8."""
         return np.array(self._image)

@@ -70,7 +70,7 @@ class DeepLabV3plus(SemanticSegmentation):
 
 
 def _backbone(x: Variable, layers: Layers, output_stride: int) -> tuple[Variable, Variable]:
-    """The result of Xception, and maps of a quarter of the size of the image."""
+    """Return the result of Xception, and maps of a quarter of the size of the image."""
     stride, middle, exits, _ = _STRIDES[output_stride]
     h = relu(layers.conv_norm(x, ("conv1", "bn1"), 32, 3, 2))
     h = relu(layers.conv_norm(h, ("conv2", "bn2"), 64, 3))
@@ -88,7 +88,7 @@ def _backbone(x: Variable, layers: Layers, output_stride: int) -> tuple[Variable
 def _block(
     x: Variable, layers: Layers, name: str, maps: Sequence[int], stride: int = 1, dilation: int = 1
 ) -> tuple[Variable, Variable]:
-    """A residual block of three convolutions, of which the last has the stride, and the result of the second."""
+    """Return a residual block of three convolutions, of which the last has the stride, and the result of the second."""
     h = _separable(relu(x), layers, f"{name}/sep1", maps[0], dilation=dilation)
     second = _separable(relu(h), layers, f"{name}/sep2", maps[1], dilation=dilation)
     h = _separable(relu(second), layers, f"{name}/sep3", maps[2], stride, dilation)
@@ -99,14 +99,14 @@ def _block(
 
 
 def _separable(h: Variable, layers: Layers, name: str, maps: int, stride: int = 1, dilation: int = 1) -> Variable:
-    """A convolution of 3 x 3 within channels and one of 1 x 1 across them, both with batch normalization."""
+    """Return a convolution of 3 x 3 within channels and one of 1 x 1 across them, both with batch normalization."""
     options = {"group": h.shape[1], "dilation": dilation}
     h = layers.conv_norm(h, (f"{name}/depthwise", f"{name}/depthwise_bn"), h.shape[1], 3, stride, **options)
     return layers.conv_norm(relu(h), (f"{name}/pointwise", f"{name}/pointwise_bn"), maps, 1)
 
 
 def _pyramid(h: Variable, layers: Layers, dilations: Sequence[int]) -> Variable:
-    """The maps at several scales, and those of the whole image."""
+    """Return the maps at several scales, and those of the whole image."""
     whole = relu(layers.conv_norm(global_average_pooling(h), ("pyramid/whole", "pyramid/whole_bn"), _PYRAMID_MAPS, 1))
     branches = [_resized(whole, h.shape[2:]), relu(layers.conv_norm(h, ("pyramid/conv", "pyramid/bn"), _PYRAMID_MAPS, 1))]
     for dilation in dilations:

@@ -14,7 +14,7 @@ _MIDDLE: Final = 127.5
 
 
 def resize(image: Image, desired_size: Sequence[int]) -> Image:
-    """An image of another size, by bilinear interpolation.
+    """Return an image of another size, by bilinear interpolation.
 
     Args:
         image: Shape (H, W) or (H, W, C).
@@ -30,7 +30,7 @@ def resize(image: Image, desired_size: Sequence[int]) -> Image:
 
 
 def cast(image: Image) -> Image:
-    """The image in float32.
+    """Return the image in float32.
 
     Example:
         >>> from nn_core.models.semantic_segmentation.image_preprocess import cast
@@ -52,7 +52,7 @@ def zero_mean_unit_range(image: Image) -> Image:
 
 
 def pad(image: Image, desired_size: Sequence[int] = (513, 513), value: float | None = None) -> Image:
-    """The image in the upper left corner of a larger one.
+    """Return the image in the upper left corner of a larger one.
 
     Args:
         image: Shape (H, W, C).
@@ -75,7 +75,7 @@ def pad(image: Image, desired_size: Sequence[int] = (513, 513), value: float | N
 
 
 def fitting_size(image: Image, height: int, width: int) -> tuple[int, int]:
-    """The largest height and width within those given in which an image keeps its proportions.
+    """Return the largest height and width within those given in which an image keeps its proportions.
 
     Raises:
         ShapeError: when the image has no pixels, or a shape other than (H, W, 3).
@@ -92,7 +92,7 @@ def fitting_size(image: Image, height: int, width: int) -> tuple[int, int]:
 
 
 def preprocess_image_and_label(image: Image, target_width: int = 513, target_height: int = 513) -> Image:
-    """An image that fills a size as far as its proportions allow, with values from -1 to 1; the rest is 0.
+    """Return an image that fills a size as far as its proportions allow, with values from -1 to 1; the rest is 0.
 
     Args:
         image: In RGB, values from 0 to 255. Shape (H, W, 3).

@@ -32,7 +32,7 @@ def get_color() -> Image:
 
 
 def pre_process_image(image: Image, target_h: int, target_w: int) -> Image:
-    """An image as a network takes it: scaled to fit, values from -1 to 1, the rest 0.
+    """Return an image as a network takes it: scaled to fit, values from -1 to 1, the rest 0.
 
     Args:
         image: In RGB, values from 0 to 255. Shape (H, W, 3).
@@ -54,7 +54,7 @@ def pre_process_image(image: Image, target_h: int, target_w: int) -> Image:
 
 
 def post_process_image(output: Image, image: Image, target_size: tuple[int, int]) -> Image:
-    """The categories of the pixels of an image, from those of the scaled one.
+    """Return the categories of the pixels of an image, from those of the scaled one.
 
     Args:
         output: Category of each pixel, shape `target_size`, or scores, shape (categories, *target_size).
@@ -137,11 +137,11 @@ class ProcessImage:
         self.post_processed: Image | None = None
 
     def pre_process(self) -> Image:
-        """The image as the network takes it; see `pre_process_image`."""
+        """Return the image as the network takes it; see `pre_process_image`."""
         return pre_process_image(self.image, self.target_h, self.target_w)
 
     def post_process(self, output: Image) -> Image:
-        """The category of each pixel of the image; see `post_process_image`."""
+        """Return the category of each pixel of the image; see `post_process_image`."""
         self.post_processed = post_process_image(output, self.image, self.target_size)
         return self.post_processed
 

@@ -92,7 +92,7 @@ def _read_only(array: Array) -> Array:
 def _computed(
     name: str, function: registry.ReferenceKernel, xp: Namespace, inputs: list[Array], settings: Mapping[str, Any]
 ) -> Any:
-    """The results of a function of a plugin, which must be real arrays and leave its inputs alone."""
+    """Return the results of a function of a plugin, which must be real arrays and leave its inputs alone."""
     try:
         results = function(xp, *inputs, **settings)
     except ValueError as error:

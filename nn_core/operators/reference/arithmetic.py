@@ -58,7 +58,7 @@ _ERFC_DENOMINATOR: Final = (
 
 
 def erf(xp: Namespace, x: Array) -> Array:
-    """The error function, accurate to a few units in the last place of float64.
+    """Return the error function, accurate to a few units in the last place of float64.
 
     Source: W. J. Cody (1969), Rational Chebyshev approximations for the error function. Beyond 4, where erfc is below
     2e-8, the second approximation still has the eight digits that erf = 1 - erfc needs.
@@ -71,7 +71,7 @@ def erf(xp: Namespace, x: Array) -> Array:
 
 
 def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    """The polynomial with these coefficients, highest power first, by Horner's rule."""
+    """Return the polynomial with these coefficients, highest power first, by Horner's rule."""
     return functools.reduce(lambda value, coefficient: value * x + coefficient, coefficients, 0.0 * x)
 
 
@@ -232,7 +232,7 @@ def reset_inf(xp: Namespace, x0: Array, val: float) -> Array:
 
 @kernel("Where")
 def where(xp: Namespace, condition: Array, x_true: Array, x_false: Array) -> Array:
-    """The axes of `condition` are the leading ones of the other two."""
+    """Return the axes of `condition` are the leading ones of the other two."""
     aligned = condition.reshape(condition.shape + (1,) * (x_true.ndim - condition.ndim))
     return xp.where(aligned != 0, x_true, x_false)
 
@@ -254,11 +254,11 @@ def bit_shift(xp: Namespace, x: Array, shift: Array, direction: str) -> Array:
 
 @kernel("ClipGradByValue")
 def clip_grad_by_value(xp: Namespace, x: Array, low: Array, high: Array) -> Array:
-    """The identity; only the gradient is clipped."""
+    """Return the identity; only the gradient is clipped."""
     return +x
 
 
 @kernel("ClipGradByNorm")
 def clip_grad_by_norm(xp: Namespace, x: Array, clip_norm: float, axes: tuple[int, ...]) -> Array:
-    """The identity; only the gradient is scaled."""
+    """Return the identity; only the gradient is scaled."""
     return +x

@@ -76,7 +76,7 @@ def _appended(xp: Namespace, new: Array, cache: Array, number: Array) -> Array:
 
 
 def _weighed(xp: Namespace, q: Array, k: Array, mask: Array | None, is_causal: bool, scale: float) -> tuple[Array, Array]:
-    """The weights of the keys for each query, and the logarithms of their denominators."""
+    """Return the weights of the keys for each query, and the logarithms of their denominators."""
     q, k = widen(xp, q), widen(xp, k)
     scores = xp.matmul(q, xp.moveaxis(k, -1, -2)) * scale
     if mask is not None:

@@ -45,7 +45,7 @@ def take(xp: Namespace, x: Array, maps: Sequence[Array], fill: float = 0.0) -> A
 
 
 def give_back(xp: Namespace, dy: Array, maps: Sequence[Array], lengths: Shape) -> Array:
-    """The transpose of ``take``: add each element of `dy` (S, L_1, ..., L_k) where it was read. Shape (S, *lengths)."""
+    """Return the transpose of ``take``: add each element of `dy` (S, L_1, ..., L_k) where it was read. Shape (S, *lengths)."""
     if not maps:
         return dy.copy()
     total = xp.zeros((dy.shape[0], *lengths), dtype=sum_dtype(xp, dy))

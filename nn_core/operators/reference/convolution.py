@@ -53,7 +53,7 @@ def depthwise_convolution(
     dilation: Sequence[int],
     multiplier: int,
 ) -> Array:
-    """A convolution with one group for each channel of x."""
+    """Return a convolution with one group for each channel of x."""
     filters = xp.reshape(weight, (weight.shape[0], 1, *weight.shape[1:]))
     geometry: dict[str, Any] = {"base_axis": base_axis, "pad": pad, "stride": stride, "dilation": dilation}
     return convolution(xp, x, filters, bias, group=x.shape[base_axis], channel_last=False, **geometry)
@@ -94,7 +94,7 @@ def depthwise_deconvolution(
     dilation: Sequence[int],
     divisor: int,
 ) -> Array:
-    """A deconvolution in which each output channel has a group of `divisor` input channels."""
+    """Return a deconvolution in which each output channel has a group of `divisor` input channels."""
     filters = xp.reshape(weight, (weight.shape[0], 1, *weight.shape[1:]))
     group = x.shape[base_axis] // divisor
     geometry: dict[str, Any] = {"base_axis": base_axis, "pad": pad, "stride": stride, "dilation": dilation}
@@ -223,7 +223,7 @@ def _images(xp: Namespace, x: Array, base_axis: int, channel_last: bool) -> Arra
 
 
 def _channels_first(xp: Namespace, x: Array, channel_last: bool) -> Array:
-    """A widened image or weight array whose last axis becomes the second if `channel_last`."""
+    """Return a widened image or weight array whose last axis becomes the second if `channel_last`."""
     return xp.moveaxis(widen(xp, x), -1, 1) if channel_last else widen(xp, x)
 
 
@@ -253,7 +253,7 @@ def deformable_convolution(
     deformable_group: int,
     channel_last: bool,
 ) -> Array:
-    """A convolution whose columns are read at displaced positions (Dai et al., 2017; Zhu et al., 2019)."""
+    """Return a convolution whose columns are read at displaced positions (Dai et al., 2017; Zhu et al., 2019)."""
     images, filters = _images(xp, x, base_axis, channel_last), _channels_first(xp, weight, channel_last)
     n_batch, n_channels, height, width = images.shape
     n_outputs, _, *shape = filters.shape

@@ -102,7 +102,7 @@ def stft(
     pad_mode: str,
     as_istft_backward: bool,
 ) -> tuple[Array, Array]:
-    """Transforms of windowed real frames; or the transpose of ``istft``, which divides by the window sum first."""
+    """Return transforms of windowed real frames; or the transpose of ``istft``, which divides by the window sum first."""
     x = widen(xp, x)
     window = _window(xp, window_size, fft_size, window_type)
     margin = fft_size // 2 if center else 0
@@ -164,7 +164,7 @@ def _with_margin(xp: Namespace, x: Array, margin: int, pad_mode: str) -> Array:
 
 
 def _window(xp: Namespace, window_size: int, fft_size: int, window_type: str) -> Array:
-    """The periodic window, centred in `fft_size` zeros. Shape (fft_size,)."""
+    """Return the periodic window, centred in `fft_size` zeros. Shape (fft_size,)."""
     phase = 2 * math.pi / window_size * xp.arange(window_size, dtype="float64")
     a, b = {"hanning": (0.5, 0.5), "hamming": (0.54, 0.46), "rectangular": (1.0, 0.0)}[window_type]
     left = (fft_size - window_size) // 2
@@ -172,7 +172,7 @@ def _window(xp: Namespace, window_size: int, fft_size: int, window_type: str) ->
 
 
 def _window_sum(xp: Namespace, window: Array, n_frames: int, stride: int, margin: int) -> Array:
-    """The squared windows of all frames, added where they overlap, without the margins. Shape (samples,)."""
+    """Return the squared windows of all frames, added where they overlap, without the margins. Shape (samples,)."""
     total = _overlap_add(xp, xp.broadcast_to(window**2, (1, n_frames, window.shape[0])), stride)[0]
     return total[margin : total.shape[0] - margin]
 
@@ -190,7 +190,9 @@ def _overlap_add(xp: Namespace, frames: Array, stride: int) -> Array:
 
 
 def _bin_counts(xp: Namespace, fft_size: int, dtype: Any) -> Array:
-    """Number of times that each bin of the half spectrum occurs in the full one: 2, except for the frequencies 0 and 1/2."""
+    """Return number of times that each bin of the half spectrum occurs in the full one: 2, except for the frequencies 0 and
+    1/2.
+    """
     k = xp.arange(fft_size // 2 + 1)
     return xp.where((k == 0) | (2 * k == fft_size), 1.0, 2.0).astype(dtype)
 
@@ -251,12 +253,12 @@ def _sample_linear(xp: Namespace, x: Array, places: Sequence[Array]) -> Array:
 
 
 def _sample_nearest(xp: Namespace, x: Array, places: Sequence[Array]) -> Array:
-    """The element at the nearest place, halves away from zero."""
+    """Return the element at the nearest place, halves away from zero."""
     return _pick(xp, x, [xp.sign(place) * xp.floor(xp.abs(place) + 0.5) for place in places])
 
 
 def _pick(xp: Namespace, x: Array, indices: Sequence[Array]) -> Array:
-    """The elements of x (batch, *spatial, channels) at whole places; zero outside of x. NaN reads the first element."""
+    """Return the elements of x (batch, *spatial, channels) at whole places; zero outside of x. NaN reads the first element."""
     batch = xp.arange(x.shape[0]).reshape((-1,) + (1,) * (indices[0].ndim - 1))
     inside: Any = True
     picked = []
@@ -342,7 +344,7 @@ def _shifts(shift: Shape, shift_step: Shape) -> tuple[range, range]:
 
 
 def _with_shift(padding: Shape, shift: Shape) -> Shape:
-    """Padding (top, bottom, left, right) that leaves room for every shift."""
+    """Return padding (top, bottom, left, right) that leaves room for every shift."""
     return padding[0] + shift[0], padding[1] + shift[0], padding[2] + shift[1], padding[3] + shift[1]
 
 
@@ -359,14 +361,14 @@ def _shift_places(row: int, column: int, shape: Shape) -> tuple[slice, ...]:
 
 
 def _patch_sum(x: Array, axis: int, size: int, step: int) -> Array:
-    """Sums over windows of `size` that start every `step` elements of `axis` (1 or 2)."""
+    """Return sums over windows of `size` that start every `step` elements of `axis` (1 or 2)."""
     extent = x.shape[axis] - size + 1
     windows = [(slice(None),) * axis + (slice(k, k + extent, step),) for k in range(size)]
     return sum(x[window] for window in windows)
 
 
 def _patch_spread(xp: Namespace, dy: Array, axis: int, size: int, step: int, length: int) -> Array:
-    """The transpose of ``_patch_sum``."""
+    """Return the transpose of ``_patch_sum``."""
     dx = xp.zeros((*dy.shape[:axis], length, *dy.shape[axis + 1 :]), dtype=dy.dtype)
     for k in range(size):
         window = (slice(None),) * axis + (slice(k, k + length - size + 1, step),)

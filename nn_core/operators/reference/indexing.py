@@ -69,7 +69,7 @@ def scatter_nd(
 
 
 def _places(function: str, indices: Array, shape: Shape) -> tuple[Array, ...]:
-    """The first axis of `indices` as one index array for each axis that it names."""
+    """Return the first axis of `indices` as one index array for each axis that it names."""
     for row, length in zip(indices, shape, strict=False):
         _require_within(function, "indices", row, length)
     return tuple(indices)
@@ -130,7 +130,7 @@ def nonzero(xp: Namespace, x: Array) -> Array:
 
 
 def _order(xp: Namespace, x: Array, axis: int, descending: bool) -> Array:
-    """The order of elements along `axis`; equal ones keep their places, NaN is the largest."""
+    """Return the order of elements along `axis`; equal ones keep their places, NaN is the largest."""
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable")
     backwards = x.shape[axis] - 1 - xp.argsort(xp.flip(x, axis=axis), axis=axis, kind="stable")
@@ -311,7 +311,7 @@ def scatter_axes(xp: Namespace, dy: Array, source: Array, *, base_axis: int, sha
 
 
 def _maps(function: str, source: Array, base_axis: int, lengths: Shape, within: Shape) -> list[Array]:
-    """The maps of `split_source`, whose positions must be below the lengths `within`."""
+    """Return the maps of `split_source`, whose positions must be below the lengths `within`."""
     maps = split_source(source, base_axis, lengths)
     for axis, (axis_map, length) in enumerate(zip(maps, within, strict=True)):
         if axis_map.size and int(axis_map.max()) >= length:
@@ -321,7 +321,7 @@ def _maps(function: str, source: Array, base_axis: int, lengths: Shape, within: 
 
 
 def split_source(source: Array, base_axis: int, lengths: Shape) -> list[Array]:
-    """The maps (S, L_i) of the axes from `source` (*samples, L_1 + ... + L_k)."""
+    """Return the maps (S, L_i) of the axes from `source` (*samples, L_1 + ... + L_k)."""
     rows = source.reshape(math.prod(source.shape[:base_axis]), sum(lengths))
     ends = [sum(lengths[: axis + 1]) for axis in range(len(lengths))]
     return [rows[:, end - length : end] for end, length in zip(ends, lengths, strict=True)]

@@ -32,7 +32,7 @@ def _transposed(xp: Namespace, x: Array) -> Array:
 
 @kernel("BatchDet")
 def batch_det(xp: Namespace, x: Array) -> Array:
-    """Determinants by LU decomposition."""
+    """Return determinants by LU decomposition."""
     return xp.linalg.det(widen(xp, x))
 
 
@@ -64,6 +64,6 @@ def batch_cholesky(xp: Namespace, x: Array, *, upper: bool) -> Array:
 
 @kernel("Einsum")
 def einsum(xp: Namespace, *x: Array, equation: str) -> Array:
-    """Sums of products over named axes; several operands are contracted pair by pair."""
+    """Return sums of products over named axes; several operands are contracted pair by pair."""
     wide = [array.astype(sum_dtype(xp, array)) for array in x]
     return xp.einsum(equation, *wide, optimize=True)

@@ -37,7 +37,7 @@ def _require_classes(xp: Namespace, function: str, x: Array, target: Array, axis
 
 
 def _of_label(xp: Namespace, x: Array, target: Array, axis: int) -> Array:
-    """The element of `x` that each label names; 0 for negative labels."""
+    """Return the element of `x` that each label names; 0 for negative labels."""
     if not x.shape[axis]:
         return xp.zeros_like(target, dtype=x.dtype)
     chosen = xp.take_along_axis(x, xp.maximum(target, 0), axis=axis)

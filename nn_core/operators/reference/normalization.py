@@ -57,7 +57,7 @@ def fused_batch_normalization(
     nonlinearity: str,
     **args: Any,
 ) -> tuple[Array | None, ...]:
-    """A batch normalization, plus z, then a ReLU."""
+    """Return a batch normalization, plus z, then a ReLU."""
     y, *rest = batch_normalization(xp, x, beta, gamma, mean, variance, **args)
     y = y if z is None else y + z
     return (relu(xp, y), *rest)

@@ -34,12 +34,12 @@ _LOW: Final = 0xFFFFFFFF
 
 
 def bits(xp: Namespace, key: Array, n: int, *, stream: int = 0) -> Array:
-    """The first `n` random words of `stream`, from [0, 2**32). int64, shape (n,)."""
+    """Return the first `n` random words of `stream`, from [0, 2**32). int64, shape (n,)."""
     return _lanes(xp, key, n, stream).reshape(-1)[:n]
 
 
 def words_at(xp: Namespace, key: Array, blocks: Array, *, stream: int = 0) -> tuple[Array, Array, Array, Array]:
-    """The four random words of each of some `blocks` (non-negative integers) of `stream`: of elements 4 b to 4 b + 3.
+    """Return the four random words of each of some `blocks` (non-negative integers) of `stream`: of elements 4 b to 4 b + 3.
 
     Four int64 arrays of the shape of `blocks`; for rejection methods, where a few elements draw again.
     """
@@ -77,7 +77,7 @@ def below(xp: Namespace, words: Array, n: int) -> Array:
 
 
 def _lanes(xp: Namespace, key: Array, n: int, stream: int) -> Array:
-    """The blocks that hold the first `n` elements of `stream`, one a row. int64, shape (ceil(n / 4), 4)."""
+    """Return the blocks that hold the first `n` elements of `stream`, one a row. int64, shape (ceil(n / 4), 4)."""
     return xp.stack(words_at(xp, key, xp.arange(-(-n // 4)), stream=stream), axis=-1)
 
 
@@ -100,5 +100,5 @@ def philox4x32(
 
 
 def _high(x: Array) -> Array:
-    """The upper 32 of 64 bits; the mask takes off what the shift copies of the sign."""
+    """Return the upper 32 of 64 bits; the mask takes off what the shift copies of the sign."""
     return (x >> 32) & _LOW

@@ -33,7 +33,7 @@ class ReferenceBackend:
         self.kernels: Mapping[str, Kernel] = self.over(self)
 
     def over(self, backend: Backend) -> Mapping[str, Kernel]:
-        """The reference kernels on the arrays of `backend`, by name of the function."""
+        """Return the reference kernels on the arrays of `backend`, by name of the function."""
         key = id(backend)
         if key not in self._over:
             self._over[key] = backend, ReferenceKernels(backend.namespace())
@@ -44,20 +44,20 @@ class ReferenceBackend:
         return np
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised array."""
+        """Return a new uninitialised array."""
         return np.empty(shape, numpy_dtype(dtype))
 
     def from_numpy(self, array: Array) -> Array:
-        """A copy of `array`."""
+        """Return a copy of `array`."""
         return np.array(array, order="C")
 
     def to_numpy(self, array: Array) -> Array:
-        """The array itself."""
+        """Return the array itself."""
         return np.asarray(array)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype called `name`; bfloat16 comes from the package ml_dtypes."""
+    """Return the NumPy dtype called `name`; bfloat16 comes from the package ml_dtypes."""
     if name == "bfloat16":
         try:
             import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # optional
@@ -69,7 +69,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @hookimpl
 def nn_core_backends() -> Sequence[BackendInfo]:
-    """The one backend of this plugin."""
+    """Return the one backend of this plugin."""
     return [
         BackendInfo(
             name="reference",

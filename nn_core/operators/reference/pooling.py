@@ -44,14 +44,14 @@ class _Windows:
         ]
 
     def columns(self, xp: Namespace, x: Array, border: float) -> Array:
-        """The values under each window: (batch, size of the kernel, *counts)."""
+        """Return the values under each window: (batch, size of the kernel, *counts)."""
         after = [whole - edge - n for whole, edge, n in zip(self.reach, self.pad, self.lengths, strict=True)]
         x = padded(xp, self.spatial_last(xp, x), self.pad, after, border)
         axis = x.ndim - len(self.kernel)
         return windows(xp, x, self.kernel, self.stride, (1,) * len(self.kernel), self.counts, axis=axis)
 
     def transposed(self, xp: Namespace, columns: Array) -> Array:
-        """The transpose of ``columns``, with the channels where they belong."""
+        """Return the transpose of ``columns``, with the channels where they belong."""
         axis = columns.ndim + self.window_axis
         whole = overlap_add(xp, columns, self.kernel, self.stride, (1,) * len(self.kernel), self.reach, axis=axis)
         inner = (..., *(slice(edge, edge + n) for edge, n in zip(self.pad, self.lengths, strict=True)))
@@ -62,7 +62,7 @@ class _Windows:
         return xp.moveaxis(x, -1, -1 - len(self.kernel)) if self.channel_last else x
 
     def restored(self, xp: Namespace, y: Array) -> Array:
-        """The inverse of ``spatial_last``."""
+        """Return the inverse of ``spatial_last``."""
         return xp.moveaxis(y, -1 - len(self.kernel), -1) if self.channel_last else y
 
     @property
@@ -73,7 +73,7 @@ class _Windows:
 
 @kernel("MaxPooling")
 def max_pooling(xp: Namespace, x: Array, **args: Any) -> Array:
-    """The largest value under each window; NaN where there is one."""
+    """Return the largest value under each window; NaN where there is one."""
     places = _Windows(x, **args)
     return places.restored(xp, xp.max(places.columns(xp, x, -xp.inf), axis=places.window_axis))
 
@@ -88,7 +88,7 @@ def max_pooling_backward(xp: Namespace, dy: Array, x: Array, **args: Any) -> Arr
 
 @kernel("MaxPoolingGather")
 def max_pooling_gather(xp: Namespace, values: Array, x: Array, **args: Any) -> Array:
-    """The element of `values` at the place of the first maximum of each window."""
+    """Return the element of `values` at the place of the first maximum of each window."""
     places = _Windows(x, **args)
     chosen = xp.where(_is_first_maximum(xp, places, x), places.columns(xp, values, 0.0), 0)
     return places.restored(xp, xp.sum(chosen, axis=places.window_axis))
@@ -105,14 +105,14 @@ def _is_first_maximum(xp: Namespace, places: _Windows, x: Array) -> Array:
 
 @kernel("SumPooling")
 def sum_pooling(xp: Namespace, x: Array, **args: Any) -> Array:
-    """The sum of the values under each window."""
+    """Return the sum of the values under each window."""
     places = _Windows(x, **args)
     return places.restored(xp, sum_of(xp, places.columns(xp, x, 0.0), places.window_axis))
 
 
 @kernel("AveragePooling")
 def average_pooling(xp: Namespace, x: Array, *, including_pad: bool, **args: Any) -> Array:
-    """The sum divided by how many elements the window has inside of x, with or without its padding."""
+    """Return the sum divided by how many elements the window has inside of x, with or without its padding."""
     places = _Windows(x, **args)
     total = sum_of(xp, places.columns(xp, x, 0.0), places.window_axis)
     for axis, count in enumerate(places.counts, start=-len(places.counts)):
@@ -127,7 +127,7 @@ def average_pooling(xp: Namespace, x: Array, *, including_pad: bool, **args: Any
 
 @kernel("GlobalAveragePooling")
 def global_average_pooling(xp: Namespace, x: Array) -> Array:
-    """The mean of each channel of each sample."""
+    """Return the mean of each channel of each sample."""
     return mean(xp, x, tuple(range(2, x.ndim)), True)
 
 
@@ -171,7 +171,7 @@ def roi_align_backward(
     sampling_ratio: int,
     channel_last: bool,
 ) -> Array:
-    """The transpose of ``roi_align``."""
+    """Return the transpose of ``roi_align``."""
     dy = xp.moveaxis(widen(xp, dy), -1, 1) if channel_last else widen(xp, dy)
     lengths = input_shape[1:3] if channel_last else input_shape[2:]
     rows, columns = _bins(xp, boxes, lengths, output_size, spatial_scale, sampling_ratio)

@@ -12,7 +12,7 @@ def widen(xp: Namespace, x: Array) -> Array:
 
 
 def sum_dtype(xp: Namespace, x: Array) -> Any:
-    """The dtype in which numbers like those of `x` are added up: float64 for real ones, where the library has it.
+    """Return the dtype in which numbers like those of `x` are added up: float64 for real ones, where the library has it.
 
     NumPy adds the rows of a matrix one after the other, and so do running sums: over a million rows of float32 the result
     would be off by one percent.
@@ -21,11 +21,13 @@ def sum_dtype(xp: Namespace, x: Array) -> Any:
 
 
 def sum_of(xp: Namespace, x: Array, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
-    """The sum of `x` over some axes, not rounded to the dtype of `x`."""
+    """Return the sum of `x` over some axes, not rounded to the dtype of `x`."""
     axis = tuple(axis) if isinstance(axis, Sequence) else axis
     return xp.sum(x, axis=axis, keepdims=keepdims, dtype=sum_dtype(xp, x))
 
 
 def mean_of(xp: Namespace, x: Array, axis: int | Sequence[int] | None, count: int) -> Array:
-    """The sum of `x` over some axes, which stay, divided by `count`; in the dtype of `x`, or float32 for narrower ones."""
+    """Return the sum of `x` over some axes, which stay, divided by `count`; in the dtype of `x`, or float32 for narrower
+    ones.
+    """
     return (sum_of(xp, x, axis, keepdims=True) / count).astype(widen(xp, x).dtype)

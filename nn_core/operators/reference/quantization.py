@@ -184,7 +184,7 @@ def _fix_weights(
 
 
 def _power_of_two(xp: Namespace, weight: Array, num_bits: int) -> Array:
-    """The nearest of zero and the 2**(num_bits - 2) largest powers of two that `weight` spans, with its sign."""
+    """Return the nearest of zero and the 2**(num_bits - 2) largest powers of two that `weight` spans, with its sign."""
     magnitude = xp.abs(weight)
     top = xp.floor(_log2(xp, xp.max(magnitude) * (4 / 3)))
     bottom = top + 1 - 2 ** (num_bits - 2)
@@ -342,5 +342,5 @@ def _centred(xp: Namespace, x: Array, zero_point: Array | None) -> Array:
 
 
 def _wrapped(xp: Namespace, sums: Array) -> Array:
-    """Sums as int64 numbers that int32 holds: those out of its range wrap around."""
+    """Return sums as int64 numbers that int32 holds: those out of its range wrap around."""
     return (sums.astype(xp.int64) + 2**31) % 2**32 - 2**31

@@ -53,7 +53,7 @@ def rand_gamma(xp: Namespace, *, k: float, theta: float, shape: Shape, seed: int
 
 @kernel("RandBeta")
 def rand_beta(xp: Namespace, *, alpha: float, beta: float, shape: Shape, seed: int, key: Array) -> Array:
-    """a / (a + b) of two gamma samples, from their logarithms, which do not underflow for small alpha and beta."""
+    """Return a / (a + b) of two gamma samples, from their logarithms, which do not underflow for small alpha and beta."""
     n = math.prod(shape)
     log_a, log_b = _log_gamma(xp, key, n, alpha, 0), _log_gamma(xp, key, n, beta, 1 << 20)
     return (1 / (1 + xp.exp(log_b - log_a))).reshape(shape)
@@ -137,7 +137,7 @@ def _require_weights(xp: Namespace, weights: Array, n_needed: int) -> None:
 
 
 def _moved(xp: Namespace, x: Array, maps: list[Array], base_axis: int, shape: Shape, fill: float = 0.0) -> tuple[Array, Array]:
-    """Samples of `x` read through `maps`, one for each of the axes that the draws were for, and the maps side by side.
+    """Return samples of `x` read through `maps`, one for each of the axes that the draws were for, and the maps side by side.
 
     Maps of the axes before `base_axis` say which sample is read; their places in the source are one number.
     """
@@ -166,7 +166,7 @@ def _origins(xp: Namespace, maps: list[Array], lengths: Shape, made: Shape) -> t
 
 
 def _draws(xp: Namespace, key: Array, shape: Shape, base_axis: int, first: int) -> Array:
-    """A random word for each axis from `first` on of each sample of a result. Shape (samples, axes)."""
+    """Return a random word for each axis from `first` on of each sample of a result. Shape (samples, axes)."""
     n_samples, n_axes = math.prod(shape[:base_axis]), len(shape) - first
     return philox.bits(xp, key, n_samples * n_axes).reshape(n_samples, n_axes)
 

@@ -157,14 +157,14 @@ def _last_states(xp: Namespace, last: list[tuple[Array, ...]], states: tuple[Arr
 
 
 def _stacked_traces(xp: Namespace, traces: list[Array], num_layers: int, dtype: Any) -> Array:
-    """The traces by layer and direction; nothing where there are none."""
+    """Return the traces by layer and direction; nothing where there are none."""
     if not traces:
         return xp.zeros((0,), dtype=dtype)
     return xp.reshape(xp.stack(traces), (num_layers, len(traces) // num_layers, *traces[0].shape))
 
 
 def _masks(xp: Namespace, key: Array, shape: tuple[int, ...], dropout: float, dtype: Any) -> Array:
-    """The factors of the dropout between layers; nothing where there is none."""
+    """Return the factors of the dropout between layers; nothing where there is none."""
     if not dropout or not shape[0]:
         return xp.zeros((0,), dtype=dtype)
     is_kept = xp.reshape(philox.uniform(xp, key, prod(shape)), shape) >= dropout
@@ -199,7 +199,7 @@ def _run(
 
 @kernel("PackPaddedSequence")
 def pack_padded_sequence(xp: Namespace, padded_sequence: Array, lengths: Array, *, batch_first: bool) -> tuple[Array, Array]:
-    """The valid elements, one step after the other, and how many sequences each step has."""
+    """Return the valid elements, one step after the other, and how many sequences each step has."""
     x = xp.moveaxis(padded_sequence, 0, 1) if batch_first else padded_sequence
     if bool(xp.any(lengths[1:] > lengths[:-1])):
         raise ArgumentError(f"pack_padded_sequence: lengths must not increase, got {lengths.tolist()}")
@@ -221,7 +221,7 @@ def pad_packed_sequence(
     padding_value: float,
     total_length: int,
 ) -> tuple[Array, Array]:
-    """The sequences next to each other, filled up to one length, and their lengths."""
+    """Return the sequences next to each other, filled up to one length, and their lengths."""
     n_sequences, n_steps = int(xp.max(batch_sizes)), batch_sizes.shape[0]
     if bool(xp.any(batch_sizes[1:] > batch_sizes[:-1])) or int(xp.sum(batch_sizes)) != packed_sequence.shape[0]:
         raise ArgumentError(

@@ -17,7 +17,7 @@ def sum_(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
 
 @kernel("Mean")
 def mean(xp: Namespace, x: Array, axes: Axes, keep_dims: bool) -> Array:
-    """An empty mean is 0 / 0."""
+    """Return the mean, which is 0 / 0 of no elements."""
     count = math.prod(x.shape[axis] for axis in axes)
     return sum_of(xp, x, axes, keep_dims) / xp.asarray(count, dtype=sum_dtype(xp, x))
 
@@ -61,7 +61,7 @@ def min_(
 def _extremum(
     xp: Namespace, x: Array, value: Array, locate: Callable[..., Array], axes: Axes, with_index: bool, only_index: bool
 ) -> Array | tuple[Array, Array]:
-    """The requested outputs: the extreme value, and its index in the reduced axes, flattened in their order in x."""
+    """Return the requested outputs: the extreme value, and its index in the reduced axes, flattened in their order in x."""
     if not (with_index or only_index):
         return value
     kept = [axis for axis in range(x.ndim) if axis not in axes]

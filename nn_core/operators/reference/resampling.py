@@ -10,14 +10,14 @@ from nn_core.typing import Array, Namespace, Shape
 
 
 def resample(xp: Namespace, x: Array, axis: int, taps: tuple[Array, Array]) -> Array:
-    """The weighted sums of the taps along one axis."""
+    """Return the weighted sums of the taps along one axis."""
     indices, weights = taps
     weights = weights.astype(x.dtype).reshape((*weights.shape, *(1,) * (x.ndim - axis - 1)))
     return sum(xp.take(x, indices[:, tap], axis=axis) * weights[:, tap] for tap in range(indices.shape[1]))
 
 
 def resample_transposed(xp: Namespace, dy: Array, axis: int, n_inputs: int, taps: tuple[Array, Array]) -> Array:
-    """The transpose of ``resample``, by its matrix of shape (outputs, inputs)."""
+    """Return the transpose of ``resample``, by its matrix of shape (outputs, inputs)."""
     indices, weights = taps
     hits = indices[:, :, None] == xp.arange(n_inputs)
     matrix = xp.sum(xp.where(hits, weights[:, :, None], 0.0), axis=1).astype(dy.dtype)

@@ -30,7 +30,7 @@ def windows(
     *,
     axis: int,
 ) -> Array:
-    """The values under each of `counts` places of a kernel; the elements of the kernel are the new axis `axis`."""
+    """Return the values under each of `counts` places of a kernel; the elements of the kernel are the new axis `axis`."""
     return xp.stack([x[place] for place in _places(kernel, stride, dilation, counts)], axis=axis)
 
 
@@ -44,7 +44,7 @@ def overlap_add(
     *,
     axis: int,
 ) -> Array:
-    """The transpose of ``windows``: add every window to its place in zeros of `lengths`."""
+    """Return the transpose of ``windows``: add every window to its place in zeros of `lengths`."""
     first = columns.ndim - len(kernel)
     counts = columns.shape[first:]
     shape = (*columns.shape[:axis], *columns.shape[axis + 1 : first], *lengths)

@@ -12,14 +12,14 @@ from nn_core.typing import Shape
 
 @shape_rule("SoftPlus")
 def softplus_shape(x: Shape, beta: float) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     if not (beta and math.isfinite(beta)):
         raise ArgumentError(f"beta must be finite and not 0, got {beta}")
     return (x,)
 
 
 def _elu(F: Any, x: Any, alpha: float) -> Any:
-    """The derivative of the exponential linear unit; 1 at 0."""
+    """Return the derivative of the exponential linear unit; 1 at 0."""
     negative = F.less_scalar(x, val=0)
     return 1 - negative + negative * F.exp(F.minimum_scalar(x, val=0)) * alpha
 
@@ -125,7 +125,7 @@ def doubled(x: Shape, axis: int, alpha: float = 1.0) -> tuple[Shape, ...]:
 
 
 def _halves(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    """The gradients of the two parts that were joined along the axis."""
+    """Return the gradients of the two parts that were joined along the axis."""
     shape, axis, length = tuple(g.grad.shape), g.axis, g.x.shape[g.axis]
     start, step = [0] * len(shape), (1,) * len(shape)
     stop = [*shape[:axis], length, *shape[axis + 1 :]]

@@ -37,7 +37,7 @@ _PREPARED: dict[FunctionSpec, tuple[frozenset[str], tuple[_Prepared, ...], Adjus
 def resolve_args(  # noqa: C901  # for each call that is not known yet, and each argument; a call more would be felt
     spec: FunctionSpec, given: Mapping[str, Any], input_shapes: Sequence[Shape | None]
 ) -> dict[str, ArgValue]:
-    """The value of every argument of `spec`: checked, plain, defaults filled in; None in `given` means the default.
+    """Return the value of every argument of `spec`: checked, plain, defaults filled in; None in `given` means the default.
 
     Raises:
         ArgumentError: for unknown names and for values that an argument cannot have; names the function.
@@ -162,7 +162,7 @@ def _to_int(name: str, value: Any) -> int:
 
 
 def _shortened(number: int) -> str:
-    """A number of many digits, which Python may refuse to write in full, by its size."""
+    """Return a number of many digits, which Python may refuse to write in full, by its size."""
     return f"one of {number.bit_length()} bits"
 
 

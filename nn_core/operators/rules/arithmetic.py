@@ -61,7 +61,7 @@ def r_pow_scalar(F: Any, g: GradientCall) -> Any:
 
 
 def _of_two(F: Any, g: GradientCall, of_x0: _Gradient, of_x1: _Gradient) -> tuple[Any, Any]:
-    """The gradients of two operands that were broadcast against each other; only what is wanted is computed."""
+    """Return the gradients of two operands that were broadcast against each other; only what is wanted is computed."""
     return (
         unbroadcast(F, of_x0(), g.x0.shape) if g.wants("x0") else None,
         unbroadcast(F, of_x1(), g.x1.shape) if g.wants("x1") else None,
@@ -90,7 +90,7 @@ def div2(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 @gradient("Pow2")
 def pow2(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    """A base of 0 becomes 1 where the factor beside it is 0: 0 x^-1 in the first gradient, y log 0 in the second."""
+    """Return a base of 0 becomes 1 where the factor beside it is 0: 0 x^-1 in the first gradient, y log 0 in the second."""
     zero_base = F.equal_scalar(g.x0, val=0)
 
     def of_base() -> Any:
@@ -110,7 +110,7 @@ def minimum2(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 
 def _of_chosen(F: Any, g: GradientCall, first: Any) -> tuple[Any, Any]:
-    """The gradients where the first operand is taken, and of the second elsewhere; NaN is taken, of two the first."""
+    """Return the gradients where the first operand is taken, and of the second elsewhere; NaN is taken, of two the first."""
     first = F.logical_or(first, F.isnan(g.x0))
     return _of_two(F, g, lambda: chosen(F, first, g.grad), lambda: chosen(F, 1 - first, g.grad))
 
@@ -142,7 +142,7 @@ def add_n(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @gradient("MulN")
 def mul_n(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The gradient of a factor is the product of those before it, those after it, and `g.grad`; nothing is divided."""
+    """Return the gradient of a factor is the product of those before it, those after it, and `g.grad`; nothing is divided."""
     after = [g.grad]
     for factor in reversed(g.x[1:]):
         after.append(after[-1] * factor)

@@ -10,7 +10,7 @@ from nn_core.typing import Shape
 
 @shape_rule("ScaledDotProductAttention")
 def scaled_dot_product_attention_shape(q: Shape, k: Shape, v: Shape, mask: Shape | None, **_: Any) -> tuple[Shape, ...]:
-    """The axes of q except the last, then the features of v; the sums have no features."""
+    """Return the axes of q except the last, then the features of v; the sums have no features."""
     for name, shape in (("q", q), ("k", k), ("v", v)):
         if len(shape) < 2:
             raise ShapeError(f"{name} must have at least 2 axes, got {len(shape)}")

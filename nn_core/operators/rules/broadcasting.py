@@ -7,7 +7,7 @@ from nn_core.typing import Shape
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape that `shapes` have in common when axes are matched from the last and length 1 is stretched."""
+    """Return the shape that `shapes` have in common when axes are matched from the last and length 1 is stretched."""
     ndim = max(map(len, shapes), default=0)
     padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
     return tuple(_common_length(lengths, shapes) for lengths in zip(*padded, strict=True))

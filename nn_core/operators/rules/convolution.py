@@ -43,7 +43,7 @@ def convolution_shape(
     group: int,
     channel_last: bool,
 ) -> tuple[Shape, ...]:
-    """A channel for each filter, a place for each position of the kernel."""
+    """Return a channel for each filter, a place for each position of the kernel."""
     steps = Steps(pad, stride, dilation)
     n_channels, lengths = image(x, base_axis, channel_last)
     steps.check(len(lengths))
@@ -101,7 +101,7 @@ def deconvolution_shape(
     channel_last: bool,
     output_padding: Shape,
 ) -> tuple[Shape, ...]:
-    """The axes that a convolution with these arguments turns into those of x."""
+    """Return the axes that a convolution with these arguments turns into those of x."""
     steps = Steps(pad, stride, dilation)
     n_channels, lengths = image(x, base_axis, channel_last)
     steps.check(len(lengths))
@@ -139,7 +139,7 @@ def depthwise_deconvolution_shape(
     dilation: Shape,
     divisor: int,
 ) -> tuple[Shape, ...]:
-    """A channel for every `divisor` channels of x."""
+    """Return a channel for every `divisor` channels of x."""
     steps = Steps(pad, stride, dilation)
     n_channels, lengths = image(x, base_axis, False)
     steps.check(len(lengths))
@@ -181,7 +181,7 @@ def deconvolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @gradient("DepthwiseConvolution", rounds_once=True)
 def depthwise_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """That of a convolution with a group for each channel."""
+    """Return that of a convolution with a group for each channel."""
     weight = _with_channel_axis(F, g.weight)
     group = g.x.shape[g.base_axis]
     wanted = (g.wants("x"), g.wants("weight"))
@@ -195,7 +195,7 @@ def depthwise_convolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @gradient("DepthwiseDeconvolution", rounds_once=True)
 def depthwise_deconvolution(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """That of a deconvolution with a group for each output channel."""
+    """Return that of a deconvolution with a group for each output channel."""
     weight = _with_channel_axis(F, g.weight)
     group = g.x.shape[g.base_axis] // g.divisor
     wanted = (g.wants("x"), g.wants("weight"))
@@ -396,7 +396,7 @@ def _weighted(samples: Any, mask: Any) -> Any:
 
 @shape_rule("AdaptiveSeparableConvolution")
 def adaptive_separable_convolution_shape(x: Shape, vertical_kernel: Shape, horizontal_kernel: Shape) -> tuple[Shape, ...]:
-    """The places where both kernels are inside x."""
+    """Return the places where both kernels are inside x."""
     for name, shape in (("x", x), ("vertical_kernel", vertical_kernel), ("horizontal_kernel", horizontal_kernel)):
         if len(shape) != 4:
             raise ShapeError(f"{name} must have 4 axes, got {len(shape)}")

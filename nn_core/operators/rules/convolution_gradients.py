@@ -66,7 +66,7 @@ def deconvolution_gradient(
 def weight_gradient(
     F: Any, large: Any, small: Any, shape: Shape, base_axis: int, steps: Steps, group: int, channel_last: bool
 ) -> Any:
-    """The gradient of a weight that maps `large` to `small` by convolution: a convolution of the one with the other.
+    """Return the gradient of a weight that maps `large` to `small` by convolution: a convolution of the one with the other.
 
     Samples are summed over, so they become channels; the places of the kernel are what the result has as spatial axes.
     """
@@ -92,20 +92,20 @@ def bias_gradient(F: Any, dy: Any, base_axis: int, channel_last: bool) -> Any:
 
 
 def image_array(F: Any, x: Any, base_axis: int, channel_last: bool) -> Any:
-    """An array as (B, C, *spatial)."""
+    """Return an array as (B, C, *spatial)."""
     shape = (prod(x.shape[:base_axis]), *x.shape[base_axis:])
     x = x if base_axis == 1 else F.reshape(x, shape=shape)
     return F.transpose(x, axes=(0, x.ndim - 1, *range(1, x.ndim - 1))) if channel_last else x
 
 
 def restored(F: Any, x: Any, shape: Shape, channel_last: bool) -> Any:
-    """The inverse of ``image_array``: a (B, C, *spatial) array in its own `shape`."""
+    """Return the inverse of ``image_array``: a (B, C, *spatial) array in its own `shape`."""
     x = F.transpose(x, axes=(0, *range(2, x.ndim), 1)) if channel_last else x
     return x if tuple(x.shape) == shape else F.reshape(x, shape=shape)
 
 
 def cut(F: Any, x: Any, shape: Shape) -> Any:
-    """The first elements of each axis."""
+    """Return the first elements of each axis."""
     if tuple(x.shape) == shape:
         return x
     return F.slice(x, start=(0,) * len(shape), stop=shape, step=(1,) * len(shape))

@@ -26,12 +26,12 @@ def _kernel(args: Mapping[str, ArgValue]) -> Shape:
 
 
 def last_axis(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """The last axis of the first input."""
+    """Return the last axis of the first input."""
     return len(_first(shapes)) - 1
 
 
 def last_axis_list(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A tuple with the last axis of the first input; empty for a 0-d input."""
+    """Return a tuple with the last axis of the first input; empty for a 0-d input."""
     ndim = len(_first(shapes))
     return (ndim - 1,) if ndim else ()
 
@@ -42,17 +42,17 @@ def all_axes(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> Ar
 
 
 def full_shape(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """The shape of the first input."""
+    """Return the shape of the first input."""
     return _first(shapes)
 
 
 def zeros_per_axis(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A zero for each axis of the first input."""
+    """Return a zero for each axis of the first input."""
     return (0,) * len(_first(shapes))
 
 
 def ones_per_axis(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A one for each axis of the first input."""
+    """Return a one for each axis of the first input."""
     return (1,) * len(_first(shapes))
 
 
@@ -61,22 +61,22 @@ def _n_spatial(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> 
 
 
 def spatial_zeros(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A zero for each spatial axis: those of the first input after `base_axis` and the channel."""
+    """Return a zero for each spatial axis: those of the first input after `base_axis` and the channel."""
     return (0,) * _n_spatial(shapes, args)
 
 
 def spatial_ones(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A one for each spatial axis: those of the first input after `base_axis` and the channel."""
+    """Return a one for each spatial axis: those of the first input after `base_axis` and the channel."""
     return (1,) * _n_spatial(shapes, args)
 
 
 def kernel(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """The argument `kernel` (the default stride of pooling)."""
+    """Return the argument `kernel` (the default stride of pooling)."""
     return _kernel(args)
 
 
 def kernel_zeros(shapes: Sequence[Shape | None], args: Mapping[str, ArgValue]) -> ArgValue:
-    """A zero for each length of the argument `kernel`."""
+    """Return a zero for each length of the argument `kernel`."""
     return (0,) * len(_kernel(args))
 
 

@@ -41,7 +41,7 @@ def _kernel_grid(F: Any, g: GradientCall, axis: int, kernel: Shape, counts: Shap
 
 
 def placed(F: Any, g: GradientCall, field: Any, counts: Shape, shape: Shape) -> Any:
-    """The values of an offset or mask array at each output position: (*shape, positions)."""
+    """Return the values of an offset or mask array at each output position: (*shape, positions)."""
     field = image_array(F, field, g.base_axis, g.channel_last)
     stop = tuple(step * (count - 1) + 1 for step, count in zip(g.stride, counts, strict=True))
     field = F.slice(field, start=(0,) * 4, stop=(*field.shape[:2], *stop), step=(1, 1, *g.stride))
@@ -49,7 +49,7 @@ def placed(F: Any, g: GradientCall, field: Any, counts: Shape, shape: Shape) -> 
 
 
 def unplaced(F: Any, g: GradientCall, placed: Any, counts: Shape, like: Any) -> Any:
-    """The transpose of ``placed``: the shape of `like`, zeros except at the output places."""
+    """Return the transpose of ``placed``: the shape of `like`, zeros except at the output places."""
     n_rows, lengths = sizes(like, g)
     n_batch = placed.shape[0]
     (down, across), (height, width) = g.stride, lengths

@@ -21,7 +21,7 @@ class Steps:
             check_count(name, getattr(self, name), n_spatial)
 
     def extents(self, kernel: Shape) -> Shape:
-        """The lengths that a dilated kernel covers."""
+        """Return the lengths that a dilated kernel covers."""
         return tuple(gap * (length - 1) + 1 for gap, length in zip(self.dilation, kernel, strict=True))
 
     def counts(self, lengths: Shape, kernel: Shape) -> Shape:
@@ -35,7 +35,7 @@ class Steps:
         return tuple((length - extent) // step + 1 for length, extent, step in zip(full, extents, self.stride, strict=True))
 
     def lengths(self, counts: Shape, kernel: Shape) -> Shape:
-        """The shortest axes on which a kernel has this many places, without their padding: the inverse of `counts`."""
+        """Return the shortest axes on which a kernel has this many places, without their padding: the inverse of `counts`."""
         return tuple(
             step * (count - 1) + extent - 2 * edge
             for step, count, extent, edge in zip(self.stride, counts, self.extents(kernel), self.pad, strict=True)
@@ -48,7 +48,7 @@ def check_count(name: str, value: Shape, n_spatial: int) -> None:
 
 
 def split(shape: Shape, channel_last: bool) -> tuple[int, Shape]:
-    """Number of channels and spatial lengths of an array without its first axes."""
+    """Return number of channels and spatial lengths of an array without its first axes."""
     return (shape[-1], shape[:-1]) if channel_last else (shape[0], shape[1:])
 
 
@@ -82,7 +82,7 @@ def check_bias(bias: Shape | None, n_outputs: int) -> None:
 
 
 def layout_hint(image: Shape, n_channels: int, channel_last: bool) -> str:
-    """A hint for images whose channels are on the other end."""
+    """Return a hint for images whose channels are on the other end."""
     if image[0 if channel_last else -1] != n_channels:
         return ""
     layout = "channel-first" if channel_last else "channel-last"

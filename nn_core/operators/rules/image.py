@@ -20,7 +20,7 @@ from nn_core.typing import Shape
 def interpolate(
     x: Shape, *, output_size: Shape, align_corners: bool, half_pixel: bool, channel_last: bool, **_: Any
 ) -> tuple[Shape]:
-    """The last axes (in front of the channel, if that is last) get new lengths."""
+    """Return the last axes (in front of the channel, if that is last) get new lengths."""
     if align_corners and half_pixel:
         raise ArgumentError("align_corners and half_pixel must not be True together, got True and True")
     return (_resized(x, "output_size", output_size, channel_last),)
@@ -28,7 +28,7 @@ def interpolate(
 
 @shape_rule("InterpolateBackward")
 def interpolate_backward(dy: Shape, *, input_size: Shape, channel_last: bool, **_: Any) -> tuple[Shape]:
-    """The spatial axes get the lengths of the input back."""
+    """Return the spatial axes get the lengths of the input back."""
     return (_resized(dy, "input_size", input_size, channel_last),)
 
 
@@ -51,7 +51,7 @@ def _spatial(shape: Shape, n_axes: int, channel_last: bool) -> Shape:
 
 @gradient("Interpolate")
 def interpolate_gradient(F: Any, g: GradientCall) -> Any:
-    """The transposed resampling."""
+    """Return the transposed resampling."""
     size = _spatial(g.x.shape, len(g.output_size), g.channel_last)
     return F.interpolate_backward(g.grad, input_size=size, **_interpolation(g))
 
@@ -83,7 +83,7 @@ def onnx_resize(x: Shape, *, scales: Sequence[float], sizes: Shape, **settings: 
 
 @shape_rule("ONNXResizeBackward")
 def onnx_resize_backward(dy: Shape, *, input_size: Shape, **settings: Any) -> tuple[Shape]:
-    """The shape of the input of the resizing."""
+    """Return the shape of the input of the resizing."""
     _check_resize(len(dy), **settings)
     if len(input_size) != len(dy):
         raise ArgumentError(f"input_size must have one length per axis of dy, got {len(input_size)} for {len(dy)} axes")
@@ -115,7 +115,7 @@ def _check_resize(
 
 @gradient("ONNXResize")
 def onnx_resize_gradient(F: Any, g: GradientCall) -> Any:
-    """The transposed resampling."""
+    """Return the transposed resampling."""
     return F.onnx_resize_backward(g.grad, input_size=tuple(g.x.shape), **_resizing(g))
 
 
@@ -135,7 +135,7 @@ def _resizing(g: GradientCall) -> dict[str, Any]:
 
 @shape_rule("FFT", "IFFT")
 def fft(x: Shape, *, signal_ndim: int, **_: Any) -> tuple[Shape]:
-    """The shape of x, whose last axis holds real and imaginary part."""
+    """Return the shape of x, whose last axis holds real and imaginary part."""
     if len(x) < signal_ndim + 1:
         raise ShapeError(f"x must have at least signal_ndim + 1 = {signal_ndim + 1} axes, got {len(x)}")
     if x[-1] != 2:
@@ -147,14 +147,14 @@ def fft(x: Shape, *, signal_ndim: int, **_: Any) -> tuple[Shape]:
 
 @gradient("FFT")
 def fft_gradient(F: Any, g: GradientCall) -> Any:
-    """The conjugate transpose: the inverse, up to the factor N where it is not unitary."""
+    """Return the conjugate transpose: the inverse, up to the factor N where it is not unitary."""
     dx = F.ifft(g.grad, signal_ndim=g.signal_ndim, normalized=g.normalized)
     return dx if g.normalized else dx * float(math.prod(g.x.shape[-1 - g.signal_ndim : -1]))
 
 
 @gradient("IFFT")
 def ifft_gradient(F: Any, g: GradientCall) -> Any:
-    """The conjugate transpose: the forward transform, up to the factor 1 / N where it is not unitary."""
+    """Return the conjugate transpose: the forward transform, up to the factor 1 / N where it is not unitary."""
     dx = F.fft(g.grad, signal_ndim=g.signal_ndim, normalized=g.normalized)
     return dx if g.normalized else dx * (1.0 / math.prod(g.x.shape[-1 - g.signal_ndim : -1]))
 
@@ -178,7 +178,7 @@ def stft(x: Shape, *, fft_size: int, center: bool, pad_mode: str, as_istft_backw
 def istft(
     y_r: Shape, y_i: Shape, *, fft_size: int, center: bool, pad_mode: str, as_stft_backward: bool, **frame: Any
 ) -> tuple[Shape]:
-    """The samples that the frames cover, without the margins of centred frames."""
+    """Return the samples that the frames cover, without the margins of centred frames."""
     if y_r != y_i:
         raise ShapeError(f"y_r and y_i must have the same shape, got {y_r} and {y_i}")
     n_bins = fft_size // 2 + 1
@@ -243,7 +243,7 @@ def stft_gradient(F: Any, g: GradientCall) -> Any:
 
 @gradient("ISTFT")
 def istft_gradient(F: Any, g: GradientCall) -> Any:
-    """The transposed transform, which is an STFT."""
+    """Return the transposed transform, which is an STFT."""
     settings = _settings(g, "window_size", "stride", "fft_size", "window_type", "center", "pad_mode")
     return F.stft(g.grad, **settings, as_istft_backward=not g.as_stft_backward)
 
@@ -272,7 +272,7 @@ def affine_grid(theta: Shape, *, size: Shape, align_corners: bool) -> tuple[Shap
 
 @gradient("AffineGrid")
 def affine_grid_gradient(F: Any, g: GradientCall) -> Any:
-    """The gradients of the points times the untransformed points, which the identity transform yields."""
+    """Return the gradients of the points times the untransformed points, which the identity transform yields."""
     ndim, n_points = len(g.size), math.prod(g.size)
     eye = F.eye_like(F.constant(val=0.0, shape=(ndim, ndim + 1)), k=0)
     points = F.affine_grid(F.reshape(eye, shape=(1, ndim, ndim + 1)), size=g.size, align_corners=g.align_corners)
@@ -284,7 +284,7 @@ def affine_grid_gradient(F: Any, g: GradientCall) -> Any:
 
 @shape_rule("WarpByGrid")
 def warp_by_grid(x: Shape, grid: Shape, *, channel_last: bool, **_: Any) -> tuple[Shape]:
-    """The batch and channels of x, the spatial lengths of the grid."""
+    """Return the batch and channels of x, the spatial lengths of the grid."""
     ndim = len(x) - 2
     if ndim not in (2, 3):
         raise ShapeError(f"x must have a batch, a channel and 2 or 3 spatial axes, got {len(x)} axes")
@@ -324,7 +324,7 @@ def warp_by_grid_gradient(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 @shape_rule("WarpByFlow")
 def warp_by_flow(data: Shape, flow: Shape) -> tuple[Shape]:
-    """The shape of data."""
+    """Return the shape of data."""
     if len(data) != 4 or min(data[2:]) < 1:
         raise ShapeError(f"data must have the shape (batch, channels, height, width) with pixels, got {data}")
     if flow != (data[0], 2, *data[2:]):
@@ -371,7 +371,7 @@ def _channels_first(F: Any, x: Any) -> Any:
 def patch_correlation(
     x1: Shape, x2: Shape, *, patch: Shape, shift: Shape, patch_step: Shape, shift_step: Shape, padding: Shape
 ) -> tuple[Shape]:
-    """A map of patch positions for every vertical and horizontal shift."""
+    """Return a map of patch positions for every vertical and horizontal shift."""
     if len(x1) != 4 or x1 != x2:
         raise ShapeError(f"x1 and x2 must have one shape (batch, channels, height, width), got {x1} and {x2}")
     for name, given, count in (
@@ -392,7 +392,7 @@ def patch_correlation(
 
 @shape_rule("PatchCorrelationBackward")
 def patch_correlation_backward(dy: Shape, x1: Shape, x2: Shape, **args: Any) -> tuple[Shape, Shape]:
-    """The shapes of both images."""
+    """Return the shapes of both images."""
     (y,) = patch_correlation(x1, x2, **args)
     if dy != y:
         raise ShapeError(f"dy must have the shape of the correlation, {y}, got {dy}")

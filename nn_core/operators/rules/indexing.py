@@ -73,7 +73,7 @@ def gather_nd_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
 
 
 def _element_shape(name: str, shape: Shape, indices: Shape) -> Shape:
-    """The axes of `shape` that one column of `indices` (M, ...) does not name."""
+    """Return the axes of `shape` that one column of `indices` (M, ...) does not name."""
     if not indices:
         raise ShapeError("indices must have at least one axis, got 0-d")
     if indices[0] > len(shape):

@@ -17,7 +17,7 @@ from nn_core.typing import Shape
 
 @shape_rule("Affine")
 def affine_shape(x: Shape, weight: Shape, bias: Shape | None, *, base_axis: int) -> tuple[Shape, ...]:
-    """The axes of x before `base_axis`, then those of weight after its first."""
+    """Return the axes of x before `base_axis`, then those of weight after its first."""
     if len(weight) < 2:
         raise ShapeError(f"weight must have at least 2 axes, got {len(weight)}")
     features = prod(x[base_axis:])
@@ -87,14 +87,14 @@ def batch_matmul(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @shape_rule("BatchDet", "BatchLogdet")
 def determinant_shape(x: Shape) -> tuple[Shape, ...]:
-    """The leading axes."""
+    """Return the leading axes."""
     _check_square(x)
     return (x[:-2],)
 
 
 @shape_rule("BatchInv", "BatchCholesky")
 def square_matrix_shape(x: Shape, **_: Any) -> tuple[Shape, ...]:
-    """The shape of x."""
+    """Return the shape of x."""
     _check_square(x)
     return (x,)
 
@@ -152,7 +152,7 @@ class _Contraction:
 
 @shape_rule("Einsum")
 def einsum_shape(*x: Shape, equation: str) -> tuple[Shape, ...]:
-    """The lengths of the axes that the equation names after the arrow."""
+    """Return the lengths of the axes that the equation names after the arrow."""
     contraction = _contraction(equation, x)
     return (tuple(contraction.lengths[letter] for letter in contraction.output),)
 
@@ -185,7 +185,7 @@ def _check_letters(equation: str, terms: Iterable[str]) -> None:
 
 
 def _n_stretched(term: str, shape: Shape) -> int:
-    """Number of axes of `shape` that the ellipsis of `term` covers."""
+    """Return number of axes of `shape` that the ellipsis of `term` covers."""
     n_axes = len(shape) - len(term.replace("...", ""))
     if n_axes < 0 or (n_axes and "..." not in term):
         raise ShapeError(f"an input must have the axes of its term of equation, got {term!r} for {shape}")
@@ -211,7 +211,7 @@ def _lengths(terms: Sequence[str], shapes: Sequence[Shape], stretched: str) -> d
 
 @gradient("Einsum", rounds_once=True)
 def einsum(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The gradient of each operand is a contraction of dy with the others.
+    """Return the gradient of each operand is a contraction of dy with the others.
 
     An axis that only this operand has is brought in by ones, a diagonal (a letter twice) by the identity matrix.
     """

@@ -17,7 +17,7 @@ def _divisor(F: Any, x: Any) -> Any:
 
 
 def _of_difference(F: Any, g: GradientCall, dx: Any) -> tuple[Any, Any]:
-    """The gradients of a function of x0 - x1, from that of the difference."""
+    """Return the gradients of a function of x0 - x1, from that of the difference."""
     return (
         unbroadcast(F, dx, g.x0.shape) if g.wants("x0") else None,
         unbroadcast(F, -dx, g.x1.shape) if g.wants("x1") else None,
@@ -69,7 +69,7 @@ def binary_cross_entropy(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 
 def _check_labels(x: Shape, target: Shape, axis: int) -> Shape:
-    """The shape that `target` must have, once it has it."""
+    """Return the shape that `target` must have, once it has it."""
     expected = (*x[:axis], 1, *x[axis + 1 :])
     if target != expected:
         raise ShapeError(f"target must have the shape of x with length 1 on axis {axis}, {expected}, got {target}")

@@ -31,7 +31,7 @@ def batch_normalization_shape(
     no_bias: bool = False,
     **_: Any,
 ) -> tuple[Shape, ...]:
-    """The shape of x; statistics have its lengths on `axes` and 1 elsewhere."""
+    """Return the shape of x; statistics have its lengths on `axes` and 1 elsewhere."""
     if not axes:
         raise ArgumentError("axes must name at least one axis, got ()")
     stat = _kept(x, axes)
@@ -58,7 +58,7 @@ def fused_batch_normalization_shape(
 
 
 def _kept(x: Shape, axes: Sequence[int]) -> Shape:
-    """The shape of x with length 1 on all axes but `axes`."""
+    """Return the shape of x with length 1 on all axes but `axes`."""
     return tuple(length if axis in axes else 1 for axis, length in enumerate(x))
 
 
@@ -88,7 +88,7 @@ def batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @gradient("FusedBatchNormalization")
 def fused_batch_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The ReLU passes dy where y is positive."""
+    """Return the ReLU passes dy where y is positive."""
     dy = chosen(F, F.greater_scalar(g.y, val=0.0), g.grad)
     statistics = (g.mean, g.variance)
     wanted = tuple(map(g.wants, ("x", "beta", "gamma", "mean", "variance")))
@@ -192,7 +192,7 @@ def layer_normalization_shape(
 
 @gradient("LayerNormalization")
 def layer_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The statistics are those of each sample."""
+    """Take the statistics of each sample."""
     return _gradient(F, g, g.batch_axis)
 
 
@@ -225,7 +225,7 @@ def instance_normalization_shape(
 
 @gradient("InstanceNormalization")
 def instance_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The statistics are those of each channel of each sample."""
+    """Take the statistics of each channel of each sample."""
     return _gradient(F, g, (*g.batch_axis, g.channel_axis))
 
 
@@ -242,7 +242,7 @@ def tensor_normalization_shape(
 
 @gradient("TensorNormalization")
 def tensor_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
-    """The statistics are those over all axes but `axes`."""
+    """Take the statistics over all axes but `axes`."""
     return _gradient(F, g, g.axes)
 
 
@@ -290,14 +290,14 @@ def group_normalization(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @shape_rule("WeightStandardization")
 def weight_standardization_shape(w: Shape, *, channel_axis: int, **_: Any) -> tuple[Shape, ...]:
-    """The shape of w; statistics for each channel."""
+    """Return the shape of w; statistics for each channel."""
     stat = _kept(w, (channel_axis,))
     return w, stat, stat
 
 
 @gradient("WeightStandardization")
 def weight_standardization(F: Any, g: GradientCall) -> Any:
-    """The statistics are those of each output channel."""
+    """Take the statistics of each output channel."""
     axes = tuple(axis for axis in range(g.w.ndim) if axis != g.channel_axis)
     standardized, rate = _standardized(F, g.w, axes, g.eps, g.kept("mean", "variance"))
     return _standardized_gradient(F, g.grad, standardized, rate, axes)
@@ -305,7 +305,7 @@ def weight_standardization(F: Any, g: GradientCall) -> Any:
 
 @shape_rule("NormNormalization")
 def norm_normalization_shape(x: Shape, *, p: float, **_: Any) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     if not isfinite(p):
         raise ArgumentError(f"p must be finite, got {p}")
     return (x,)
@@ -323,13 +323,13 @@ def norm_normalization(F: Any, g: GradientCall) -> Any:
 
 
 def _sign(F: Any, x: Any) -> Any:
-    """The sign of x, 0 at 0, without a gradient (F.sign has a surrogate one)."""
+    """Return the sign of x, 0 at 0, without a gradient (F.sign has a surrogate one)."""
     return F.greater_scalar(x, val=0.0) - F.less_scalar(x, val=0.0)
 
 
 @shape_rule("WeightNormalization")
 def weight_normalization_shape(w: Shape, g: Shape, *, dim: int, **_: Any) -> tuple[Shape, ...]:
-    """The shape of w; g has one length for each slice."""
+    """Return the shape of w; g has one length for each slice."""
     if g != (w[dim],):
         raise ShapeError(f"g must have one value for each place on axis dim of w, shape {(w[dim],)}, got {g}")
     return (w,)
@@ -353,7 +353,7 @@ def _sum(F: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 @shape_rule("SpectralNorm")
 def spectral_norm_shape(w: Shape, u: Shape, *, dim: int, **_: Any) -> tuple[Shape, ...]:
-    """The shape of w, the two vectors of the power iteration, and what the first of them was."""
+    """Return the shape of w, the two vectors of the power iteration, and what the first of them was."""
     if prod(u) != w[dim]:
         raise ShapeError(f"u must have one value for each place on axis dim of w, got {prod(u)} and {w[dim]}")
     return w, u, (prod(w[:dim]) * prod(w[dim + 1 :]),), u
@@ -361,7 +361,7 @@ def spectral_norm_shape(w: Shape, u: Shape, *, dim: int, **_: Any) -> tuple[Shap
 
 @gradient("SpectralNorm")
 def spectral_norm(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    """The vectors of the power iteration count as constants (Miyato et al., 2018, section 2.2)."""
+    """Return the vectors of the power iteration count as constants (Miyato et al., 2018, section 2.2)."""
     if not g.wants("w"):
         return None, None
     w, dim, shape = g.w, g.dim, tuple(g.w.shape)
@@ -375,7 +375,7 @@ def spectral_norm(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 @shape_rule("MeanSubtraction")
 def mean_subtraction_shape(x: Shape, rmean: Shape, t: Shape, *, base_axis: int, **_: Any) -> tuple[Shape, ...]:
-    """The shape of x; rmean has its axes from `base_axis` on."""
+    """Return the shape of x; rmean has its axes from `base_axis` on."""
     if rmean != x[base_axis:]:
         raise ShapeError(f"rmean must have the axes of x from base_axis on, got {rmean} and {x[base_axis:]}")
     if t != (1,):

@@ -50,7 +50,7 @@ def _split(x: Shape, kernel: Shape, channel_last: bool) -> tuple[Shape, Shape, S
 
 @shape_rule("MaxPoolingBackward")
 def max_pooling_backward_shape(dy: Shape, x: Shape, **args: Any) -> tuple[Shape, ...]:
-    """The shape of x; dy has that of its max pooling."""
+    """Return the shape of x; dy has that of its max pooling."""
     (y,) = pooling_shape(x, **args)
     if dy != y:
         raise ShapeError(f"dy must have the shape of the max pooling of x, got {dy} and {y}")
@@ -59,7 +59,7 @@ def max_pooling_backward_shape(dy: Shape, x: Shape, **args: Any) -> tuple[Shape,
 
 @shape_rule("MaxPoolingGather")
 def max_pooling_gather_shape(values: Shape, x: Shape, **args: Any) -> tuple[Shape, ...]:
-    """The shape of the max pooling of x."""
+    """Return the shape of the max pooling of x."""
     if values != x:
         raise ShapeError(f"values must have the shape of x, got {values} and {x}")
     return pooling_shape(x, **args)
@@ -146,14 +146,14 @@ def global_average_pooling(F: Any, g: GradientCall) -> Any:
 
 @shape_rule("Unpooling")
 def unpooling_shape(x: Shape, *, kernel: Shape, channel_last: bool) -> tuple[Shape, ...]:
-    """The spatial axes times the kernel."""
+    """Return the spatial axes times the kernel."""
     batch, lengths, channels = _split(x, kernel, channel_last)
     return ((*batch, *(n * size for n, size in zip(lengths, kernel, strict=True)), *channels),)
 
 
 @gradient("Unpooling")
 def unpooling(F: Any, g: GradientCall) -> Any:
-    """The sum of the copies."""
+    """Return the sum of the copies."""
     return F.sum_pooling(g.grad, kernel=g.kernel, channel_last=g.channel_last)
 
 
@@ -166,7 +166,7 @@ def roi_align_shape(
     channel_last: bool,
     **_: Any,
 ) -> tuple[Shape, ...]:
-    """An image of `output_size` for each box."""
+    """Return an image of `output_size` for each box."""
     if len(input) != 4:
         raise ShapeError(f"input must have 4 axes, got {len(input)}")
     _check_boxes(boxes, output_size, spatial_scale)
@@ -187,7 +187,7 @@ def _check_boxes(boxes: Shape, output_size: Shape, spatial_scale: tuple[float, .
 
 @shape_rule("RoiAlignBackward")
 def roi_align_backward_shape(dy: Shape, boxes: Shape, *, input_shape: Shape, **args: Any) -> tuple[Shape, ...]:
-    """The shape of what was aligned."""
+    """Return the shape of what was aligned."""
     (y,) = roi_align_shape(input_shape, boxes, **args)
     if dy != y:
         raise ShapeError(f"dy must have the shape that roi_align gives, got {dy} and {y}")
@@ -204,7 +204,7 @@ def roi_align(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 @gradient("RoiAlignBackward")
 def roi_align_backward(F: Any, g: GradientCall) -> tuple[Any, Any]:
-    """The transpose of the transpose."""
+    """Return the transpose of the transpose."""
     return F.roi_align(g.grad, g.boxes, **_roi_settings(g)) if g.wants("dy") else None, None
 
 

@@ -25,13 +25,13 @@ def _within(F: Any, x: Any, low: float, high: float) -> Any:
 
 @gradient("BinarySigmoid")
 def binary_sigmoid_gradient(F: Any, g: GradientCall) -> Any:
-    """The slope 1/2 of the hard sigmoid within (-1, 1)."""
+    """Return the slope 1/2 of the hard sigmoid within (-1, 1)."""
     return chosen(F, _inside_one(F, g.x), g.grad * 0.5)
 
 
 @gradient("BinaryTanh")
 def binary_tanh_gradient(F: Any, g: GradientCall) -> Any:
-    """The slope 1 of the hard tanh within (-1, 1)."""
+    """Return the slope 1 of the hard tanh within (-1, 1)."""
     return chosen(F, _inside_one(F, g.x), g.grad)
 
 
@@ -178,7 +178,7 @@ def inq_convolution_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 
 def _learnable_gradient(F: Any, g: GradientCall, layer: _Layer) -> tuple[Any, ...]:
-    """The weight and the indicator have their new values here, those that the pass used."""
+    """Read the weight and the indicator with their new values, those that the pass used."""
     dx, dweight, dbias = _layer_gradient(F, g, layer, g.weight)
     if dweight is not None:
         dweight = chosen(F, 1.0 - F.greater_scalar(g.indicator_fixedweights, val=0.0), dweight)
@@ -190,7 +190,7 @@ def _learnable_gradient(F: Any, g: GradientCall, layer: _Layer) -> tuple[Any, ..
 
 @shape_rule("FixedPointQuantize")
 def fixed_point_quantize(x: Shape, *, delta: float, **_: Any) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     if not 0 < delta < inf:
         raise ArgumentError(f"delta must be positive and finite, got {delta}")
     return (x,)
@@ -198,7 +198,7 @@ def fixed_point_quantize(x: Shape, *, delta: float, **_: Any) -> tuple[Shape]:
 
 @gradient("FixedPointQuantize")
 def fixed_point_quantize_gradient(F: Any, g: GradientCall) -> Any:
-    """The identity, with `ste_fine_grained` only within the range."""
+    """Return the identity, with `ste_fine_grained` only within the range."""
     if not g.ste_fine_grained:
         return g.grad
     high = (2 ** (g.n - g.sign) - 1) * g.delta
@@ -207,7 +207,7 @@ def fixed_point_quantize_gradient(F: Any, g: GradientCall) -> Any:
 
 @shape_rule("Pow2Quantize")
 def pow2_quantize(x: Shape, *, sign: bool, with_zero: bool, n: int, **_: Any) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     if n <= sign + with_zero:
         raise ArgumentError(f"n must leave a bit for the exponent beside those for sign and zero, got {n}")
     return (x,)
@@ -215,7 +215,7 @@ def pow2_quantize(x: Shape, *, sign: bool, with_zero: bool, n: int, **_: Any) ->
 
 @gradient("Pow2Quantize")
 def pow2_quantize_gradient(F: Any, g: GradientCall) -> Any:
-    """The identity, with `ste_fine_grained` only for what is not rounded to more than the largest level."""
+    """Return the identity, with `ste_fine_grained` only for what is not rounded to more than the largest level."""
     if not g.ste_fine_grained:
         return g.grad
     threshold = 2.0**g.m * sqrt(2.0)
@@ -224,13 +224,13 @@ def pow2_quantize_gradient(F: Any, g: GradientCall) -> Any:
 
 @gradient("Prune")
 def prune_gradient(F: Any, g: GradientCall) -> Any:
-    """The identity."""
+    """Return the identity."""
     return g.grad
 
 
 @shape_rule("MinMaxQuantize")
 def min_max_quantize(x: Shape, qr_min: Shape, qr_max: Shape, ql_min: Shape, ql_max: Shape, **_: Any) -> tuple[Shape, ...]:
-    """The shape of x, and twice that of the range."""
+    """Return the shape of x, and twice that of the range."""
     for name, shape in (("qr_max", qr_max), ("ql_min", ql_min), ("ql_max", ql_max)):
         if shape != qr_min:
             raise ShapeError(f"{name} must have the shape of qr_min, {qr_min}, got {shape}")
@@ -259,7 +259,7 @@ def min_max_quantize_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @shape_rule("QuantizeLinear")
 def quantize_linear(x: Shape, scale: Shape, zero_point: Shape, **_: Any) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     _check_stretches("scale", scale, x)
     _check_stretches("zero_point", zero_point, x)
     return (x,)
@@ -280,7 +280,7 @@ def quantize_linear_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @shape_rule("DequantizeLinear")
 def dequantize_linear(x: Shape, scale: Shape, zero_point: Shape) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     _check_stretches("scale", scale, x)
     _check_stretches("zero_point", zero_point, x)
     return (x,)
@@ -304,7 +304,7 @@ def dequantize_linear_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 @shape_rule("QuantizeInteger")
 def quantize_integer(x: Shape, scale: Shape, zero_point: Shape) -> tuple[Shape]:
-    """The shape of x."""
+    """Return the shape of x."""
     _check_stretches("scale", scale, x)
     _check_stretches("zero_point", zero_point, x)
     return (x,)

@@ -109,7 +109,7 @@ def random_choice_gradient(F: Any, g: GradientCall) -> tuple[Any, Any]:
 
 
 def crop_lengths(x: Shape, shape: Shape | None) -> Shape:
-    """The shape of a result for which `shape` gives the lengths of the last axes."""
+    """Return the shape of a result for which `shape` gives the lengths of the last axes."""
     return x if shape is None else (*x[: max(0, len(x) - len(shape))], *shape)
 
 

@@ -20,7 +20,7 @@ from nn_core.typing import Shape
 def rnn_shape(
     x: Shape, h: Shape, weight_l0: Shape, weight: Shape | None, bias: Shape | None, *, nonlinearity: str, **args: Any
 ) -> tuple[Shape, ...]:
-    """Outputs, last states, trace, masks; weights have no axis for gates."""
+    """Return outputs, last states, trace, masks; weights have no axis for gates."""
     _check(x, (("h", h),), weight_l0, weight, bias, (), (), **args)
     return _outputs(x, (h,), 1, **args)
 
@@ -29,7 +29,7 @@ def rnn_shape(
 def lstm_shape(
     x: Shape, h: Shape, c: Shape, weight_l0: Shape, weight: Shape | None, bias: Shape | None, **args: Any
 ) -> tuple[Shape, ...]:
-    """Outputs, last states, trace, masks."""
+    """Return outputs, last states, trace, masks."""
     _check(x, (("h", h), ("c", c)), weight_l0, weight, bias, (4,), (4,), **args)
     return _outputs(x, (h, c), 6, **args)
 
@@ -38,7 +38,7 @@ def lstm_shape(
 def gru_shape(
     x: Shape, h: Shape, weight_l0: Shape, weight: Shape | None, bias: Shape | None, **args: Any
 ) -> tuple[Shape, ...]:
-    """Outputs, last states, trace, masks; the bias has a part more than the weights."""
+    """Return outputs, last states, trace, masks; the bias has a part more than the weights."""
     _check(x, (("h", h),), weight_l0, weight, bias, (3,), (4,), **args)
     return _outputs(x, (h,), 5, **args)
 
@@ -102,7 +102,7 @@ class _Cell(Protocol):
     """One step of a network. Products with the weights are (gates, B, H), states are (B, H)."""
 
     def forward(self, F: Any, from_input: Any, from_state: Any, states: Sequence[Any]) -> tuple[Sequence[Any], Any]:
-        """The new states (the output is the first), and what `backward` needs."""
+        """Return the new states (the output is the first), and what `backward` needs."""
         ...
 
     def backward(self, F: Any, saved: Any, dstates: Sequence[Any]) -> tuple[Any, Any, Sequence[Any]]:
@@ -164,7 +164,7 @@ class _GRU:
 
 
 def _entries(F: Any, x: Any) -> Sequence[Any]:
-    """The entries along the first axis."""
+    """Return the entries along the first axis."""
     parts = F.split(x, axis=0)
     return parts if isinstance(parts, (tuple, list)) else (parts,)
 
@@ -211,7 +211,7 @@ def gru(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 
 def _part(F: Any, x: Any, axis: int, start: int, stop: int) -> Any:
-    """The elements from start to stop on one axis."""
+    """Return the elements from start to stop on one axis."""
     starts, stops = [0] * x.ndim, list(x.shape)
     starts[axis], stops[axis] = start, stop
     return F.slice(x, start=tuple(starts), stop=tuple(stops), step=(1,) * x.ndim)
@@ -286,7 +286,7 @@ class _Pass:
         return dx, dstates, dweight, dinput_bias, dstate_bias
 
     def _weight_gradient(self, dproduct: Any, factor: Any) -> Any:
-        """The sum over steps (T, gates, B, H) and samples of the outer products with a (T, B, n) factor."""
+        """Return the sum over steps (T, gates, B, H) and samples of the outer products with a (T, B, n) factor."""
         F, n_rows = self._F, prod(factor.shape[:2])
         columns = F.reshape(F.transpose(dproduct, axes=(1, 0, 2, 3)), shape=(self._n_gates, n_rows, self._n_hidden))
         rows = F.reshape(factor, shape=(1, n_rows, factor.shape[2]))
@@ -341,7 +341,7 @@ def _passes(
 
 
 def _back_through_layers(F: Any, g: GradientCall, passes: Sequence[Sequence[_Pass]], n_hidden: int) -> tuple[Any, list[Any]]:
-    """The gradient of x, and what each layer gives in each direction: gradients of first states, weight and biases."""
+    """Return the gradient of x, and what each layer gives in each direction: gradients of first states, weight and biases."""
     found: list[Any] = []
     dy = g.grads[0]
     for layer in reversed(range(g.num_layers)):
@@ -368,7 +368,7 @@ def _gathered(F: Any, parts: Sequence[Any], leading: Shape) -> Any:
 
 @shape_rule("PackPaddedSequence")
 def pack_padded_sequence_shape(padded_sequence: Shape, lengths: Shape, *, batch_first: bool) -> tuple[Shape, ...]:
-    """The first axis depends on the lengths: 0 until they are known."""
+    """Return the first axis depends on the lengths: 0 until they are known."""
     if len(padded_sequence) < 2:
         raise ShapeError(f"padded_sequence must have at least 2 axes, got {len(padded_sequence)}")
     n_steps, n_batch = padded_sequence[:2][:: -1 if batch_first else 1]
@@ -400,7 +400,7 @@ def _steps_first(F: Any, x: Any, batch_first: bool) -> Any:
 def pad_packed_sequence_shape(
     packed_sequence: Shape, batch_sizes: Shape, *, batch_first: bool, padding_value: float, total_length: int
 ) -> tuple[Shape, ...]:
-    """The number of sequences depends on the batch sizes: 0 until they are known."""
+    """Return the number of sequences depends on the batch sizes: 0 until they are known."""
     if not packed_sequence:
         raise ShapeError("packed_sequence must have at least one axis, got 0-d")
     if len(batch_sizes) != 1 or not batch_sizes[0]:

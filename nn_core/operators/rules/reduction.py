@@ -13,7 +13,7 @@ Axes = tuple[int, ...]
 
 
 def _kept(x: Shape, axes: Axes) -> Shape:
-    """The shape of `x` with length 1 on the reduced axes."""
+    """Return the shape of `x` with length 1 on the reduced axes."""
     return tuple(1 if axis in axes else length for axis, length in enumerate(x))
 
 
@@ -54,7 +54,7 @@ def _spread(F: Any, value: Any, x: Shape, axes: Axes) -> Any:
 
 
 def _count(x: Shape, axes: Axes) -> int:
-    """Number of elements that one element of the result is made of (at least 1, so that it may divide)."""
+    """Return number of elements that one element of the result is made of (at least 1, so that it may divide)."""
     return max(1, math.prod(x[axis] for axis in axes))
 
 
@@ -90,7 +90,7 @@ def norm(F: Any, g: GradientCall) -> Any:
 
 @gradient("Max", "Min")
 def max_(F: Any, g: GradientCall) -> Any:
-    """The gradient goes to the first of the elements that are equal to the result, or are NaN as it is."""
+    """Give the gradient to the first of the elements that are equal to the result, or are NaN as it is."""
     if g.only_index:
         return None
     y, dy = (_spread(F, value, g.x.shape, g.axes) for value in (g.y, g.grad))
@@ -98,7 +98,7 @@ def max_(F: Any, g: GradientCall) -> Any:
 
 
 def _first(F: Any, mask: Any, axis: int) -> Any:
-    """The mask with only its first 1 along `axis`."""
+    """Return the mask with only its first 1 along `axis`."""
     return mask * F.equal_scalar(F.cumsum(mask, axis=axis), val=1)
 
 
@@ -108,7 +108,7 @@ def prod(F: Any, g: GradientCall) -> Any:
 
 
 def _product_of_others(F: Any, x: Any, axis: int) -> Any:
-    """The product along `axis` of all elements but the one at each place, without a division."""
+    """Return the product along `axis` of all elements but the one at each place, without a division."""
     before = F.cumprod(x, axis=axis, exclusive=True)
     return before * F.cumprod(x, axis=axis, exclusive=True, reverse=True)
 

@@ -111,7 +111,8 @@ class GradientCall:
         raise ArgumentError(f"{self._spec.name}: a gradient rule reads inputs, outputs and args of the spec, got {name!r}")
 
     def kept(self, *names: str) -> tuple[Any, ...] | None:
-        """The outputs called `names` as the forward pass left them, for ``backward()``; None where a rule has to compute them.
+        """Return the outputs called `names` as the forward pass left them, for ``backward()``; None where a rule has to
+        compute them.
 
         That is in ``nn.grad``, which builds what is differentiated again, through everything that follows from the inputs,
         and where a backend keeps them in 16 bits.

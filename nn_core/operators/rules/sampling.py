@@ -21,7 +21,7 @@ def coordinate(F: Any, grid: Any, index: int) -> Any:
 
 
 def padded_place(F: Any, normalized: Any, length: int, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
-    """The place in pixels, padding applied, and its derivative by the normalised coordinate."""
+    """Return the place in pixels, padding applied, and its derivative by the normalised coordinate."""
     scale = (length - 1 if align_corners else length) / 2
     place = normalized * scale + (length - 1) / 2
     if padding_mode == "zero":  # only so far outside that it still reads zero: at infinity as well
@@ -36,13 +36,13 @@ def padded_place(F: Any, normalized: Any, length: int, padding_mode: str, align_
 
 
 def held_place(F: Any, place: Any, length: int) -> tuple[Any, Any]:
-    """The place held in [0, length - 1], and 1 where it was inside, 0 elsewhere (also on the border)."""
+    """Return the place held in [0, length - 1], and 1 where it was inside, 0 elsewhere (also on the border)."""
     slope = F.greater_scalar(place, val=0.0) * F.less_scalar(place, val=length - 1.0)
     return F.minimum_scalar(F.maximum_scalar(place, val=0.0), val=length - 1.0), slope
 
 
 def _reflected(F: Any, place: Any, start: float, span: int) -> tuple[Any, Any]:
-    """The place mirrored into [start, start + span], and the sign of its derivative."""
+    """Return the place mirrored into [start, start + span], and the sign of its derivative."""
     period = float(max(2 * span, 1))
     sign = F.greater_equal_scalar(place, val=start) * 2.0 - 1.0
     distance = (place - start) * sign
@@ -86,13 +86,13 @@ def gather(F: Any, x: Any, indices: Sequence[Any]) -> Any:
 
 
 def scatter(F: Any, x_shape: Shape, indices: Sequence[Any], dy: Any) -> Any:
-    """The transpose of ``gather``."""
+    """Return the transpose of ``gather``."""
     places, inside = _inside(F, x_shape, indices)
     return F.scatter_nd(chosen(F, inside, dy), places, shape=tuple(x_shape), add=True)
 
 
 def _inside(F: Any, x_shape: Shape, indices: Sequence[Any]) -> tuple[Any, Any]:
-    """Indices for gather_nd, moved inside of x, and 1 for the points that were inside."""
+    """Return indices for gather_nd, moved inside of x, and 1 for the points that were inside."""
     batch, n_points = indices[0].shape
     sample = F.reshape(F.arange(start=0.0, stop=float(batch)), shape=(batch, 1))
     places, inside = [F.broadcast(sample, shape=(batch, n_points))], 1.0

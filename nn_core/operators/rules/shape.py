@@ -307,7 +307,7 @@ def meshgrid_gradient(F: Any, g: GradientCall) -> tuple[Any, ...]:
 
 
 def _grid_axes(n: int, ij_indexing: bool) -> tuple[int, ...]:
-    """The input that varies along each axis of a grid."""
+    """Return the input that varies along each axis of a grid."""
     return tuple(range(n)) if ij_indexing or n < 2 else (1, 0, *range(2, n))
 
 

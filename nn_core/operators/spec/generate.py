@@ -93,7 +93,7 @@ from nn_core.functions.operand import Operand{{variable}}
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """The text of every generated file of the checkout at `root`, by path."""
+    """Return the text of every generated file of the checkout at `root`, by path."""
     specs = load(root / "function_spec.yaml")
     package = root / "nn_core"
     topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
@@ -112,7 +112,7 @@ def generate(root: Path) -> dict[Path, str]:
 
 
 def specs_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
-    """The module of ``nn_core.operators.spec.builtin`` with the specifications of one topic."""
+    """Return the module of ``nn_core.operators.spec.builtin`` with the specifications of one topic."""
     constants = "\n\n".join(f"{constant(spec)} = {render(spec)}" for spec in specs)
     classes = ("ArgSpec", "BackwardSpec", "FunctionSpec", "InputSpec", "OutputSpec")
     imports = import_line("nn_core.operators.spec.model", [name for name in classes if f"{name}(" in constants])
@@ -121,7 +121,7 @@ def specs_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
 
 
 def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
-    """The module of ``nn_core.functions`` with the functions of one topic."""
+    """Return the module of ``nn_core.functions`` with the functions of one topic."""
     names = sorted(["SPECS", *map(constant, specs)], key=str.lower)
     return _TOPIC.format(
         topic=topic,
@@ -131,7 +131,7 @@ def functions_module(topic: str, specs: Sequence[FunctionSpec]) -> str:
 
 
 def functions_stub(specs: Sequence[FunctionSpec]) -> str:
-    """The stub of that module, with the signatures for type checkers."""
+    """Return the stub of that module, with the signatures for type checkers."""
     return _STUB.format(
         typing="\nfrom typing import Literal, overload" if any(map(flags_of_results, specs)) else "",
         variable="" if all(spec.inputs for spec in specs) else "\nfrom nn_core.variable import Variable",
@@ -140,7 +140,7 @@ def functions_stub(specs: Sequence[FunctionSpec]) -> str:
 
 
 def function_text(spec: FunctionSpec) -> str:
-    """The definition of the public function of `spec`."""
+    """Return the definition of the public function of `spec`."""
     head = bracketed(f"def {spec.api}(", _lenient_parameters(signature(spec)), "):")
     names = [entry.name for entry in spec.inputs]
     if spec.variadic:
@@ -168,7 +168,7 @@ def _lenient_parameters(public: Signature) -> list[str]:
 
 
 def stub_text(spec: FunctionSpec) -> str:
-    """The signature of the public function of `spec`, or those without and with further results."""
+    """Return the signature of the public function of `spec`, or those without and with further results."""
     public = signature(spec)
     whole = bracketed(f"def {spec.api}(", _parameters(public), f") -> {public.return_annotation}: ...")
     flags = flags_of_results(spec)
@@ -196,7 +196,7 @@ def _parameters(public: Signature) -> list[str]:
 
 
 def functions_package(topics: Mapping[str, Sequence[FunctionSpec]], by_hand: Mapping[str, Sequence[str]]) -> str:
-    """The package ``nn_core.functions``; names written by hand take the place of generated ones."""
+    """Return the package ``nn_core.functions``; names written by hand take the place of generated ones."""
     taken = {name for names in by_hand.values() for name in names}
     sources = dict(by_hand)
     for topic, specs in topics.items():
@@ -225,12 +225,12 @@ def exports_by_hand(folder: Path) -> dict[str, list[str]]:
 
 
 def constant(spec: FunctionSpec) -> str:
-    """The name of the constant that holds `spec`."""
+    """Return the name of the constant that holds `spec`."""
     return spec.api.upper()
 
 
 def import_line(module: str, names: Sequence[str]) -> str:
-    """An import of `names`, broken where it is too long."""
+    """Return an import of `names`, broken where it is too long."""
     line = f"from {module} import {', '.join(names)}"
     return line if len(line) <= _WIDTH else bracketed(f"from {module} import (", names, ")")
 
@@ -245,7 +245,7 @@ def bracketed(head: str, items: Iterable[str], tail: str, width: int = _WIDTH) -
 
 
 def tuple_text(items: Sequence[str], head: str = "", width: int = _WIDTH) -> str:
-    """A tuple display; that of a single element keeps its comma."""
+    """Return a tuple display; that of a single element keeps its comma."""
     text = bracketed(f"{head}(", items, ")", width)
     return text[:-1] + ",)" if len(items) == 1 and "\n" not in text else text
 
@@ -268,7 +268,7 @@ def render(value: Any, width: int = _WIDTH) -> str:
 
 
 def quoted(text: str, width: int = _WIDTH) -> str:
-    """A string literal; a long one is split between words."""
+    """Return a string literal; a long one is split between words."""
     literal = json.dumps(text, ensure_ascii=False)
     if len(literal) <= width:
         return literal

@@ -231,7 +231,7 @@ def _default(what: str, entry: PlacedMapping) -> dict[str, Any]:
 
 
 def _as_floats(value: Any, kind: str) -> Any:
-    """A default of type float or floats that is written without a point."""
+    """Return a default of type float or floats that is written without a point."""
     if kind == "float" and type(value) is int:
         return float(value)
     if kind == "floats" and isinstance(value, tuple):

@@ -225,7 +225,7 @@ class FunctionSpec:
         return tag in self.tags
 
     def arg(self, name: str) -> ArgSpec:
-        """The argument called `name` (KeyError when there is none)."""
+        """Return the argument called `name` (KeyError when there is none)."""
         for arg in self.args:
             if arg.name == name:
                 return arg

@@ -49,7 +49,7 @@ _KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating",
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """The text of every page of the checkout at `root`, by path."""
+    """Return the text of every page of the checkout at `root`, by path."""
     specs = load(root / "function_spec.yaml")
     by_hand = composites(root / "nn_core" / "functions")
     folder = root / "docs" / "reference"
@@ -66,7 +66,7 @@ def pages(root: Path) -> dict[Path, str]:
 
 
 def composites(folder: Path) -> dict[str, tuple[str, str]]:
-    """The functions that are written by hand: arguments and first line of the docstring, by name."""
+    """Return the functions that are written by hand: arguments and first line of the docstring, by name."""
     found = {}
     for module, names in exports_by_hand(folder).items():
         tree = ast.parse((folder / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
@@ -81,13 +81,13 @@ def composites(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 def topic_page(topic: str, specs: Sequence[FunctionSpec], by_hand: Mapping[str, tuple[str, str]]) -> str:
-    """The page of one topic."""
+    """Return the page of one topic."""
     sections = [function_section(spec, by_hand.get(spec.api, ("", ""))[0]) for spec in specs]
     return "\n\n".join([f"{_NOTICE}\n# {topic.capitalize()}", *sections]) + "\n"
 
 
 def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
-    """The section of one function; `by_hand` are the arguments of a public function that hides the operator."""
+    """Return the section of one function; `by_hand` are the arguments of a public function that hides the operator."""
     shown = _shown_signature(spec)
     parts = [
         f"## {spec.api}",
@@ -110,7 +110,7 @@ def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
 
 
 def _shown_signature(spec: FunctionSpec) -> Signature:
-    """The signature without types, and without the arguments that all functions have."""
+    """Return the signature without types, and without the arguments that all functions have."""
     full = signature(spec)
     parameters = [
         parameter.replace(annotation=parameter.empty)
@@ -125,7 +125,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown, or nothing if it has no rows."""
+    """Return a table in Markdown, or nothing if it has no rows."""
     lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
     if not lines:
         return ""

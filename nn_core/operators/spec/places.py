@@ -50,7 +50,7 @@ class PlacedMapping(dict[str, Any]):
                 self.refuse(f"{what}: {key} must be given, got none")
 
     def names(self, what: str, key: str, allowed: Iterable[str] | None = None) -> tuple[str, ...]:
-        """The list of strings under `key`, each among `allowed`."""
+        """Return the list of strings under `key`, each among `allowed`."""
         values = self.get(key, [])
         known = None if allowed is None else tuple(allowed)
         for value in values:
@@ -61,7 +61,7 @@ class PlacedMapping(dict[str, Any]):
 
 
 def parse(text: str, file: str) -> Any:
-    """The content of YAML `text`, each mapping a `PlacedMapping`; duplicate keys are refused."""
+    """Return the content of YAML `text`, each mapping a `PlacedMapping`; duplicate keys are refused."""
     _check_size(text, file)
     found = _parsed_json(text, file)
     return parse_yaml(text, file) if found is None else found

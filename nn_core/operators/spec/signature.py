@@ -31,7 +31,7 @@ class Annotation(str):
 
 
 def signature(spec: FunctionSpec) -> Signature:
-    """The signature of the function; annotations are their source."""
+    """Return the signature of the function; annotations are their source."""
     parameters = [_input_parameter(entry) for entry in spec.inputs]
     kind = Parameter.KEYWORD_ONLY if spec.variadic else Parameter.POSITIONAL_OR_KEYWORD
     parameters += [_arg_parameter(arg, kind) for arg in spec.args if not arg.keyword_only]
@@ -42,7 +42,7 @@ def signature(spec: FunctionSpec) -> Signature:
 
 
 def flags_of_results(spec: FunctionSpec) -> tuple[str, ...]:
-    """The arguments that ask for further results: where all are False there is one."""
+    """Return the arguments that ask for further results: where all are False there is one."""
     has_optional = any(entry.optional for entry in spec.visible_outputs)
     return tuple(arg.name for arg in spec.args if has_optional and arg.name.startswith("with_"))
 
@@ -57,12 +57,12 @@ def _return_annotation(spec: FunctionSpec) -> str:
 
 
 def public_default(arg: ArgSpec) -> ArgValue:
-    """The default in the signature: the real one, or None where it depends on the inputs or is shown so."""
+    """Return the default in the signature: the real one, or None where it depends on the inputs or is shown so."""
     return None if arg.shown_as_none or isinstance(arg.default, Required) else arg.default
 
 
 def docstring(spec: FunctionSpec) -> str:
-    """The docstring of the function, without the indentation of its body."""
+    """Return the docstring of the function, without the indentation of its body."""
     sections = [spec.doc, spec.formula]
     entries = [_input_text(entry) for entry in spec.inputs] + [_arg_text(arg) for arg in spec.args]
     entries.append("n_outputs, outputs: see `nn_core.functions`.")

@@ -38,7 +38,7 @@ class Graph:
         return truth_of(self.case.spec, self.case.sample, self.case.dtype, key)
 
     def root(self) -> Variable:
-        """A variable whose gradient hands the gradients of the truth to the results."""
+        """Return a variable whose gradient hands the gradients of the truth to the results."""
         pairs = [(y, dy) for y, dy in zip(self.results, self.truth.grads, strict=True) if dy.dtype.kind == "f"]
         if len(self.results) == 1:
             return self.results[0]

@@ -41,7 +41,7 @@ def check_growth(case: FunctionCase) -> None:
 
 
 def _native(case: FunctionCase) -> Case | None:
-    """A sample that a kernel of a table runs whose plugin may lag behind the operator."""
+    """Return a sample that a kernel of a table runs whose plugin may lag behind the operator."""
     if case.backend == REFERENCE or PLUGINS.registry.added(case.spec.name) is not None:
         return None
     backend = PLUGINS.backend(case.backend)
@@ -108,7 +108,7 @@ def _forward(prepared: PreparedKernel, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _backward(prepared: PreparedKernel, inputs: Sequence[Any], outputs: Sequence[Any], wanted: tuple[bool, ...]) -> list[Any]:
-    """The gradients by the kernel of the backend; none where it has none."""
+    """Return the gradients by the kernel of the backend; none where it has none."""
     layout = (False,) * (len(wanted) + len(prepared.call.outputs))
     runner = prepared.backward_for(wanted, layout) if any(wanted) else None
     if runner is None:

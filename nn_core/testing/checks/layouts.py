@@ -91,7 +91,7 @@ def _check_strided(case: Case) -> None:
 
 
 def _window(array: Numbers, dtype: str) -> NdArray:
-    """The array as a window in a larger one, which holds NaN or a very large number around it."""
+    """Return the array as a window in a larger one, which holds NaN or a very large number around it."""
     if array.dtype.kind == "f":
         around = np.full([n + 2 for n in array.shape], np.nan)
     else:

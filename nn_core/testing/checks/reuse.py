@@ -78,7 +78,9 @@ def _in_threads(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def _pair(case: Case) -> tuple["_Calls", "_Calls"]:
-    """A call, and the same with other numbers for which its results are different ones, where there are such numbers."""
+    """Return a call, and the same with other numbers for which its results are different ones, where there are such
+    numbers.
+    """
     others, _ = other_numbers(case.spec, case.sample, case.dtype)
     inputs = tuple(None if array is None else values(array) for array in others)
     sample = replace(case.sample, name=f"{case.sample.name} again", inputs=inputs, gradient=False)
@@ -106,7 +108,7 @@ class _Calls:
         return [array for array in (*self._inputs, *self._outputs) if array is not None]
 
     def results(self, *, fresh: bool = True) -> list[Numbers]:
-        """The outputs of a call, on new arrays unless they are to be those of the last."""
+        """Return the outputs of a call, on new arrays unless they are to be those of the last."""
         if fresh:
             self._set_arrays()
         runner: Runner = runner_of(self.run.prepared.forward)
@@ -117,7 +119,7 @@ class _Calls:
         return [self.run.numpy(array) for array in self._outputs]
 
     def repeated(self, together: threading.Barrier) -> list[list[Numbers]]:
-        """The outputs of several calls that begin when all threads are ready for them."""
+        """Return the outputs of several calls that begin when all threads are ready for them."""
         found = []
         for _ in range(CALLS):
             together.wait()
@@ -125,7 +127,7 @@ class _Calls:
         return found
 
     def snapshot(self) -> list[Numbers]:
-        """The values of all arrays now; outputs that are private to the kernel are its own to change."""
+        """Return the values of all arrays now; outputs that are private to the kernel are its own to change."""
         private = dict(self.run.prepared.private)
         kept = [array for array in self._inputs if array is not None]
         kept += [array for n, array in enumerate(self._outputs) if n not in private]

@@ -228,7 +228,7 @@ def _check_second(case: RuleCase, attempt: int) -> None:
 
 
 def _second_gradients(case: RuleCase, arrays: Sequence[Numbers | None], rng: np.random.Generator) -> _Second | None:
-    """The gradients of gradients by ``nn.grad``; None where nothing has a gradient."""
+    """Return the gradients of gradients by ``nn.grad``; None where nothing has a gradient."""
     spec = case.spec
     with context_scope(Context(["reference:double"])):
         variables = [None if array is None else _variable(array) for array in arrays]
@@ -263,7 +263,7 @@ def _floating_outputs(spec: FunctionSpec, n_outputs: int) -> list[int]:
 
 
 def _drawn(spec: FunctionSpec, result: Variable) -> dict[str, Any]:
-    """The key of a seeded function that has run, as a setting of its reference kernel."""
+    """Return the key of a seeded function that has run, as a setting of its reference kernel."""
     if not spec.has("seeded"):
         return {}
     key = result.producer.key  # type: ignore[union-attr]  # a function has computed it

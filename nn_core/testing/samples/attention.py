@@ -12,7 +12,7 @@ _NAME = "ScaledDotProductAttention"
 
 
 def _hiding(n_queries: int, n_keys: int) -> Any:
-    """A mask that hides every third key, and from the second query all of them."""
+    """Return a mask that hides every third key, and from the second query all of them."""
     mask = np.where(np.arange(n_keys) % 3 == 2, -np.inf, 0.5) * np.ones((n_queries, 1))
     mask[1] = -np.inf
     return values(mask)

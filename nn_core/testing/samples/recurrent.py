@@ -11,7 +11,7 @@ _STEPS, _BATCH, _FEATURES = 3, 2, 3
 def _network(
     n_states: int, gates: Shape, bias_gates: Shape, layers: int, directions: int, *, bias: bool, hidden: int = 4
 ) -> list[Draw | None]:
-    """Inputs of a recurrent network."""
+    """Return inputs of a recurrent network."""
     scale = hidden**-0.5
     states = [normal(layers, directions, _BATCH, hidden, scale=scale)] * n_states
     first = normal(directions, *gates, hidden, _FEATURES + hidden, scale=scale)

@@ -120,14 +120,14 @@ def _add(table: dict[str, list[Any]], function: str, entry: Any) -> None:
 
 
 def samples_of(spec: FunctionSpec) -> list[Sample]:
-    """The samples that were written for a function, then those that follow from its specification."""
+    """Return the samples that were written for a function, then those that follow from its specification."""
     written = _SAMPLES.get(spec.name, [])
     names = {entry.name for entry in written}
     return [*written, *(entry for entry in _derived(spec) if entry.name not in names)]
 
 
 def errors_of(spec: FunctionSpec) -> list[ErrorSample]:
-    """The wrong calls that were written for a function."""
+    """Return the wrong calls that were written for a function."""
     return list(_ERRORS.get(spec.name, []))
 
 
@@ -137,7 +137,7 @@ def named_functions() -> set[str]:
 
 
 def _function_of(gradient: str) -> str:
-    """The function in the name of a gradient: "RoiAlign.boxes", or "acme.Scale.x" where "acme.Scale" has samples."""
+    """Return the function in the name of a gradient: "RoiAlign.boxes", or "acme.Scale.x" where "acme.Scale" has samples."""
     owner, _, last = gradient.rpartition(".")
     return owner if owner in _SAMPLES and last else gradient
 
@@ -148,7 +148,7 @@ def _derived(spec: FunctionSpec) -> tuple[Sample, ...]:
 
 
 def _pointwise_samples(spec: FunctionSpec) -> Iterator[Sample]:
-    """Samples of an element-wise function without required settings: shapes, broadcasting, values beyond the domain."""
+    """Yield samples of an element-wise function without required settings: shapes, broadcasting, values beyond the domain."""
     count = len(spec.inputs)
     if not _is_plain_pointwise(spec):
         return
@@ -180,7 +180,7 @@ def _is_plain_pointwise(spec: FunctionSpec) -> bool:
 
 @lru_cache(maxsize=256)
 def numbers_of(spec: FunctionSpec, entry: Sample | ErrorSample, attempt: int = 0) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    """The inputs as float64 and int64 arrays, None where not given; another `attempt` draws other numbers."""
+    """Return the inputs as float64 and int64 arrays, None where not given; another `attempt` draws other numbers."""
     rng = np.random.default_rng([zlib.crc32(f"{spec.name}/{entry.name}".encode()), attempt])
     missing = 0 if spec.variadic else len(spec.inputs) - len(entry.inputs)
     return tuple(None if draw is None else np.asarray(draw(rng)) for draw in entry.inputs + (None,) * missing)

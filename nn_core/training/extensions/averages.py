@@ -35,7 +35,7 @@ class Averages:
                 self._summaries.add(name, observation[name], observation.weight(name))
 
     def entry(self, trainer: Trainer) -> dict[str, Any]:
-        """The means since the last call, with the place in training."""
+        """Return the means since the last call, with the place in training."""
         means = self._summaries.means()
         self._summaries.clear()
         return {
@@ -46,7 +46,7 @@ class Averages:
         }
 
     def get_state(self) -> dict[str, Any]:
-        """The open means."""
+        """Return the open means."""
         return {"summaries": self._summaries.get_state()}
 
     @checked_state

@@ -76,7 +76,7 @@ class Evaluator:
         report({f"{self.name}/{key}": value for key, value in self.evaluate().items()})
 
     def evaluate(self) -> dict[str, float]:
-        """The values by name, without the name of the evaluator."""
+        """Return the values by name, without the name of the evaluator."""
         summaries = Summaries()
         metrics = {name: output for name, output in self._outputs.items() if isinstance(output, Metric)}
         for metric in metrics.values():
@@ -101,7 +101,7 @@ class Evaluator:
                 summaries.add(name, float(found[id(output)]), n_samples)
 
     def _computed(self) -> Iterator[tuple[int, Sequence[Array]]]:
-        """The number of samples of one batch after the other, and the arrays of the outputs."""
+        """Return the number of samples of one batch after the other, and the arrays of the outputs."""
         if self._comm is None:
             return ((_length(batch), self._values(batch)) for batch in self._batches())
         return self._computed_in_turn(self._comm)
@@ -112,7 +112,7 @@ class Evaluator:
             yield from zip(map(_length, turn), comm.repeated(partial(self._of_turn, comm, turn)), strict=False)
 
     def _of_turn(self, comm: Communicator, turn: Sequence[Any]) -> list[list[Array]]:
-        """The values of some batches, as many at a time as there are ranks."""
+        """Return the values of some batches, as many at a time as there are ranks."""
         found = []
         for start in range(0, len(turn), comm.size):
             batches = turn[start : start + comm.size]

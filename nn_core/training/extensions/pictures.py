@@ -61,11 +61,11 @@ class Plot(Averages):
         figure.savefig(trainer.out / self._name)
 
     def files(self) -> list[str]:
-        """The file."""
+        """Return the file."""
         return [self._name]
 
     def get_state(self) -> dict[str, Any]:
-        """The points and the open means."""
+        """Return the points and the open means."""
         return {**super().get_state(), "points": {key: [list(p) for p in points] for key, points in self._points.items()}}
 
     @checked_state

@@ -53,7 +53,7 @@ class Retention:
         self._records = {**known, number: Record(time.time(), math.inf if math.isnan(value) else value)}
 
     def copy(self) -> "Retention":
-        """The same rule, which does not see what is noted from now on."""
+        """Return the same rule, which does not see what is noted from now on."""
         twin = Retention(self._keep, self._max_age, self._keep_best)
         twin._records = dict(self._records)
         return twin
@@ -69,7 +69,7 @@ class Retention:
         return newest + [path for _, path in ranked[: self._keep_best]]
 
     def get_state(self) -> dict[str, Any]:
-        """The time and the value of each checkpoint by its number."""
+        """Return the time and the value of each checkpoint by its number."""
         return {str(number): list(record) for number, record in self._records.items()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:

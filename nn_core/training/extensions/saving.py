@@ -136,7 +136,7 @@ class Checkpoint:
         logger.warning("Checkpoint: nobody has reported %r yet, for best%s (reported: %s)", best.key, self._extension, known)
 
     def files(self) -> list[str]:
-        """The file of the best value; the trainer knows checkpoints by their names."""
+        """Return the file of the best value; the trainer knows checkpoints by their names."""
         return [] if self._best is None else [f"best{self._extension}"]
 
     def finish(self, trainer: Trainer) -> None:
@@ -195,7 +195,7 @@ class Checkpoint:
             raise self._unsaved
 
     def get_state(self) -> Any:
-        """The best value so far, and what is known of the checkpoints."""
+        """Return the best value so far, and what is known of the checkpoints."""
         state: dict[str, Any] = {"records": self._retention.get_state()}
         if self._best is not None:
             state.update({**self._best.get_state(), "was_reported": self._was_reported})

@@ -74,7 +74,7 @@ class Log(Averages):
         self._length = len(content)
 
     def files(self) -> list[str]:
-        """The file."""
+        """Return the file."""
         return [self._name]
 
     def start(self, trainer: Trainer) -> None:
@@ -98,7 +98,7 @@ class Log(Averages):
             self._write(trainer.out / self._name)
 
     def get_state(self) -> dict[str, Any]:
-        """The entries and the length of the file."""
+        """Return the entries and the length of the file."""
         return {**super().get_state(), "entries": self.entries, "length": self._length}
 
     @checked_state

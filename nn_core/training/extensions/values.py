@@ -69,7 +69,7 @@ class Schedule:
 
 
 def observe(key: str, function: Callable[[Trainer], Any]) -> Callable[[Trainer], None]:
-    """An extension that reports ``function(trainer)`` as `key`, in each iteration in which its trigger fires.
+    """Return an extension that reports ``function(trainer)`` as `key`, in each iteration in which its trigger fires.
 
     Example:
         >>> from nn_core.training import Log, fit, observe

@@ -10,7 +10,7 @@ Sound = np.ndarray[Any, Any]
 
 
 def normalize_intensity(audio_arr: Sound, input_low: float, input_high: float) -> Sound:
-    """The samples mapped linearly so that `input_low` becomes 0 and `input_high` 1, in float64; of the same shape.
+    """Return the samples mapped linearly so that `input_low` becomes 0 and `input_high` 1, in float64; of the same shape.
 
     Raises:
         ArgumentError: when `input_high` is not greater than `input_low`.
@@ -32,7 +32,7 @@ def rescale_intensity(
     output_high: float = 255,
     output_type: Any = None,
 ) -> Sound:
-    """The samples mapped linearly from one range to another.
+    """Return the samples mapped linearly from one range to another.
 
     Args:
         audio_arr: The samples.
@@ -50,7 +50,7 @@ def rescale_intensity(
 
 
 def minmax_auto_scale(audio_arr: Sound, out_datatype: Any) -> Sound:
-    """The samples in another dtype of integers, the whole range of one mapped to that of the other.
+    """Return the samples in another dtype of integers, the whole range of one mapped to that of the other.
 
     Args:
         audio_arr: Integers, whose range is that of their dtype; or numbers, whose least and largest are the range.

@@ -55,7 +55,7 @@ class PrettyPrinter:
         self.functions.append("\n\t".join(lines))
 
     def get_scope_name(self, x: Variable) -> str:
-        """The scope of a parameter; "" for other variables."""
+        """Return the scope of a parameter; "" for other variables."""
         return self._scopes.get(x.storage, "") if x.is_leaf else ""
 
     def __str__(self) -> str:

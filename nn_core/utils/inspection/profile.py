@@ -39,7 +39,7 @@ class CpuTimerCallback(FunctionHookCallbackBase):
 
     @staticmethod
     def timer() -> float:
-        """The time now in seconds, of a clock that never goes back."""
+        """Return the time now in seconds, of a clock that never goes back."""
         return time.perf_counter()
 
     @property
@@ -141,7 +141,7 @@ class TimeProfiler(FunctionHookCallbackBase):
             self._timer(_SUMMARY).seconds.setdefault(scope_name, []).append(whole.elapsed())
 
     def create_new_profiler(self, scope_name: str) -> CpuTimerCallback:
-        """The timer of a scope, without times."""
+        """Return the timer of a scope, without times."""
         timer = self._timers[scope_name] = CpuTimerCallback(self._ext_name, self._device_id)
         return timer
 

@@ -165,7 +165,7 @@ class GraphProfiler:
             self._whole("training", self.training_function)
 
     def training_function(self) -> None:
-        """A step of training: gradients set to zero, forward, backward, update."""
+        """Return a step of training: gradients set to zero, forward, backward, update."""
         assert self.solver is not None
         self.solver.zero_grad()
         self.graph.forward(clear_no_need_grad=True)

@@ -34,7 +34,7 @@ class _Life:
 
 
 def moments(plans: Sequence[Plan]) -> list[Moment]:
-    """The memory in use at each entry of plans that run one after another; arrays of leaves are left out."""
+    """Return the memory in use at each entry of plans that run one after another; arrays of leaves are left out."""
     lives: dict[int, _Life] = {}
     found: list[Moment] = []
     for plan in plans:
@@ -51,7 +51,7 @@ def moments(plans: Sequence[Plan]) -> list[Moment]:
 
 
 def _leaves_of(plan: Plan) -> set[int]:
-    """The identities of the arrays of leaves, and of their gradients."""
+    """Return the identities of the arrays of leaves, and of their gradients."""
     leaves = {id(array) for array in plan.leaf_arrays.values()}
     if isinstance(plan, BackwardPlan):
         leaves |= {id(synced.copies.get(key)) for synced, key in plan.leaf_grads.items()}
@@ -59,7 +59,7 @@ def _leaves_of(plan: Plan) -> set[int]:
 
 
 def _in_use(lives: Iterable[_Life], n_moments: int) -> list[int]:
-    """The bytes in use at each moment; views of one array begin at one address, and count once."""
+    """Return the bytes in use at each moment; views of one array begin at one address, and count once."""
     sizes: list[dict[Any, int]] = [{} for _ in range(n_moments)]
     for life in lives:
         for moment in range(life.first, life.last + 1):
@@ -68,7 +68,7 @@ def _in_use(lives: Iterable[_Life], n_moments: int) -> list[int]:
 
 
 def peak(found: Sequence[Moment]) -> Moment | None:
-    """The moment with the most memory; None when there are none."""
+    """Return the moment with the most memory; None when there are none."""
     return max(found, key=lambda moment: moment.n_bytes, default=None)
 
 

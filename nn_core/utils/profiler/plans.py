@@ -130,7 +130,7 @@ class Profiler:
     # -- results ---------------------------------------------------------------------------------------------------
 
     def rows(self, by: str = "function") -> list[Row]:
-        """The times of the parts of all steps.
+        """Return the times of the parts of all steps.
 
         Args:
             by: "function": each function of the graphs, in the order in which they run; "scope", "kind" (functions of one
@@ -156,14 +156,15 @@ class Profiler:
         return sorted(sums, key=lambda row: -row.milliseconds)
 
     def memory(self) -> list[Moment]:
-        """The bytes that are in use at each part of a step: the last forward plan that ran, and the backward plan after it.
+        """Return the bytes that are in use at each part of a step: the last forward plan that ran, and the backward plan after
+        it.
 
         Parameters, their gradients and the states of solvers are not part of it.
         """
         return moments([watched.plan for watched in self._last_step()])
 
     def table(self, by: str = "function", limit: int | None = None) -> str:
-        """The rows as a table, and the largest memory in use; `limit`: how many rows, the longest ones."""
+        """Return the rows as a table, and the largest memory in use; `limit`: how many rows, the longest ones."""
         rows = self.rows(by)
         if limit is not None:
             longest = sorted(rows, key=lambda row: -row.milliseconds)[:limit]
@@ -294,12 +295,12 @@ class _Watched:
                 self.totals[number] += stamps[number + 1] - stamps[number]
 
     def steps(self) -> Sequence[Step]:
-        """The steps of the next run."""
+        """Return the steps of the next run."""
         weights = self._weights
         return self._plain if weights is None or not weights.are_unchanged() else self._trusting
 
     def rows(self, total: int) -> list[Row]:
-        """The parts with their times; `total`: nanoseconds of all plans."""
+        """Return the parts with their times; `total`: nanoseconds of all plans."""
         return [
             Row(
                 part.name,
@@ -330,7 +331,7 @@ _Run = tuple[_Watched, int, list[int]]
 
 
 def _groups(entries: Sequence[Entry]) -> Iterator[tuple[int, list[Entry]]]:
-    """The entries that are measured together, with the number of the first one of each group.
+    """Yield the entries that are measured together, with the number of the first one of each group.
 
     Backends merge neighbouring element-wise functions and copies, so that these have no times of their own.
     """
@@ -347,7 +348,7 @@ def _may_merge(entry: Entry) -> bool:
 
 
 def _name(entries: Sequence[Entry]) -> str:
-    """The functions in the order in which they run; copies are named where there is nothing else."""
+    """Return the functions in the order in which they run; copies are named where there is nothing else."""
     names = [entry.node.spec.name for entry in entries if entry.node is not None]
     return " + ".join(names) if names else "copy"
 

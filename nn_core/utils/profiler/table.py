@@ -18,7 +18,7 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
 
 
 def bytes_text(n_bytes: int) -> str:
-    """A number of bytes in the largest unit in which it is at least 1."""
+    """Return a number of bytes in the largest unit in which it is at least 1."""
     size, units = float(n_bytes), ["B", "KiB", "MiB", "GiB"]
     while size >= _KILO and len(units) > 1:
         size /= _KILO

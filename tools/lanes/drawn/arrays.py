@@ -21,7 +21,7 @@ def reshape(net: Net, x: Var, inner: tuple[int, ...] | None = None) -> Var:
 
 
 def reduction(net: Net, x: Var) -> Var:
-    """A sum, mean, ... over axes."""
+    """Return a sum, mean, ... over axes."""
     kind = net.rng.choice(("Sum", "Mean", "Max", "Min", "Prod", "Norm"))
     axes = sorted(net.rng.sample(range(1, x.ndim), net.rng.randint(1, x.ndim - 1)))
     keep_dims = net.rng.random() < 0.6
@@ -39,7 +39,7 @@ def reduction(net: Net, x: Var) -> Var:
 
 
 def whole_reduction(net: Net, x: Var) -> Var:
-    """A number from all elements, samples included; arrays get it back by an addition."""
+    """Return a number from all elements, samples included; arrays get it back by an addition."""
     kind = net.rng.choice(("ReduceSum", "ReduceMean", "Sum", "Mean"))
     ones = (1,) * x.ndim
     if kind.startswith("Reduce"):
@@ -57,7 +57,7 @@ def transpose(net: Net, x: Var) -> Var:
 
 
 def cut(net: Net, x: Var) -> Var:
-    """A part of each sample."""
+    """Return a part of each sample."""
     start, stop, step, lengths = [0], [x.shape[0]], [1], []
     for n in x.inner:
         first = net.rng.randint(0, n - 1)
@@ -107,7 +107,7 @@ def split(net: Net, x: Var) -> Var:
 
 
 def repeated(net: Net, x: Var) -> Var:
-    """Copies of elements along axes of length 1, or of whole samples."""
+    """Return copies of elements along axes of length 1, or of whole samples."""
     if 1 in x.inner and flag(net):
         shape = (x.shape[0], *(net.rng.randint(1, 3) if n == 1 else n for n in x.inner))
         return net.add("Broadcast", [x], shape, shape=shape)
@@ -123,7 +123,7 @@ def repeated(net: Net, x: Var) -> Var:
 
 
 def broadcast_to(net: Net, x: Var) -> Var:
-    """A parameter broadcast to the shape of an array, and added."""
+    """Return a parameter broadcast to the shape of an array, and added."""
     small_ = net.parameter("bias", (x.shape[-1],), 0.5)
     wide = net.add("BroadcastTo", [x, small_], x.shape, 1.0, axis=x.ndim - 1)
     return net.add("Add2", [x, wide], x.shape, x.size + 1, inplace=False)
@@ -138,7 +138,7 @@ def gathered(net: Net, x: Var) -> Var:
 
 
 def diagonal(net: Net, x: Var) -> Var:
-    """A diagonal matrix of each vector, or the diagonal of each matrix."""
+    """Return a diagonal matrix of each vector, or the diagonal of each matrix."""
     if x.shape[-1] == x.shape[-2:][0] and x.ndim > 2:
         return net.add("MatrixDiagPart", [x], x.shape[:-1])
     return net.add("MatrixDiag", [x], (*x.shape, x.shape[-1]))
@@ -154,7 +154,7 @@ def doubled(net: Net, x: Var) -> Var:
 
 
 def resized(net: Net, x: Var) -> Var:
-    """An image of another size."""
+    """Return an image of another size."""
     output = [net.rng.randint(1, 6) for _ in range(2)]
     mode = net.rng.choice(("linear", "nearest"))
     half = flag(net)

@@ -67,7 +67,7 @@ class Drawn:
 
 
 def step(net: Net, x: Var) -> Var:
-    """Some function of `x` that its number of axes allows."""
+    """Return some function of `x` that its number of axes allows."""
     size = 1
     for n in x.inner:
         size *= n
@@ -80,7 +80,7 @@ def step(net: Net, x: Var) -> Var:
 
 
 def body(net: Net, x: Var, length: int) -> Var:
-    """Some functions, the first of them of `x`, with loops among them."""
+    """Return some functions, the first of them of `x`, with loops among them."""
     end = len(net.calls) + length
     x = step(net, x)
     while len(net.calls) < end:
@@ -102,7 +102,7 @@ def _loop_or_step(net: Net, x: Var) -> Var:
 
 
 def drawn_network(name: str, rng: random.Random, parameters: dict[str, Any], max_loops: int, given: bool) -> Net:
-    """A network of 10 to 60 functions."""
+    """Return a network of 10 to 60 functions."""
     net = Net(name, rng, parameters, given=given)
     net.max_loops = max_loops
     net.prefix = "重み" if rng.random() < 0.05 else ""  # NNabla's NnpLoader takes only ASCII
@@ -125,7 +125,9 @@ def drawn_network(name: str, rng: random.Random, parameters: dict[str, Any], max
 
 
 def for_validation(net: Net, name: str) -> Net:
-    """The same network with the statistics and random functions of inference, as the Console writes it beside the first."""
+    """Return the same network with the statistics and random functions of inference, as the Console writes it beside the
+    first.
+    """
     calls = [
         replace(call, settings={**call.settings, **({"batch_stat": False} if "batch_stat" in call.settings else {})})
         for call in net.calls
@@ -135,7 +137,7 @@ def for_validation(net: Net, name: str) -> Net:
 
 
 def drawn_file(seed: int, given: bool = False) -> Drawn:
-    """The file of a seed; it gives all parameters if `given`, else leaves some to initializers."""
+    """Return the file of a seed; it gives all parameters if `given`, else leaves some to initializers."""
     rng = random.Random(seed)
     parameters: dict[str, tuple[Var, list[str], Any]] = {}
     first = drawn_network("Main", rng, parameters, rng.choice((0, 1, 1, 2, 3)), given)
@@ -178,7 +180,7 @@ def _about(net: Net, overwritten: list[str]) -> dict[str, Any]:
 
 
 def _executor(net: Net, number: int) -> tuple[str, tuple[str, list[str]]]:
-    """The message of an executor, its name, and the names of its results."""
+    """Return the message of an executor, its name, and the names of its results."""
     rng, name = net.rng, f"Executor{number or ''}"
     lines = [f"executor {{ name: {quoted(name)} network_name: {quoted(net.name)} num_evaluations: {rng.choice((0, 1, 2))}"]
     lines.append(f"  repeat_evaluation_type: {quoted(rng.choice(('', 'mean', 'last')))}")

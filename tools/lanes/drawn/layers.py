@@ -8,7 +8,7 @@ from tools.lanes.drawn.pointwise import flag, positive, small, unit
 
 
 def affine(net: Net, x: Var, inner: tuple[int, ...] | None = None) -> Var:
-    """An affine layer, of one of NNabla's kinds; `inner` is the shape of a sample of its result."""
+    """Return an affine layer, of one of NNabla's kinds; `inner` is the shape of a sample of its result."""
     wanted = inner
     inner = inner or net.rng.choice(((net.rng.randint(2, 8),), (net.rng.randint(2, 4), net.rng.randint(2, 4))))
     base_axis = net.rng.randint(1, x.ndim - 1) if wanted is None else 1
@@ -40,7 +40,7 @@ def _windows(net: Net, x: Var, channel_last: bool) -> tuple[tuple[int, ...], dic
 
 
 def convolution(net: Net, x: Var) -> Var:
-    """A convolution, of one of NNabla's kinds, with groups or without."""
+    """Return a convolution, of one of NNabla's kinds, with groups or without."""
     base_axis = x.ndim - 3
     x = small(net, x)
     kernel, settings, result = _windows(net, x, False)
@@ -61,7 +61,7 @@ def convolution(net: Net, x: Var) -> Var:
 
 
 def depthwise_convolution(net: Net, x: Var) -> Var:
-    """A convolution of each channel."""
+    """Return a convolution of each channel."""
     x = small(net, x)
     kernel, settings, result = _windows(net, x, False)
     multiplier = net.rng.randint(1, 2)
@@ -74,7 +74,7 @@ def depthwise_convolution(net: Net, x: Var) -> Var:
 
 
 def deconvolution(net: Net, x: Var) -> Var:
-    """A transposed convolution, of all channels or of each."""
+    """Return a transposed convolution, of all channels or of each."""
     x = small(net, x)
     kernel = tuple(net.rng.randint(1, 3) for _ in range(2))
     stride = tuple(net.rng.randint(1, 2) for _ in range(2))
@@ -95,7 +95,7 @@ def deconvolution(net: Net, x: Var) -> Var:
 
 
 def pooling(net: Net, x: Var) -> Var:
-    """A pooling of the last two axes."""
+    """Return a pooling of the last two axes."""
     kind = net.rng.choice(("MaxPooling", "AveragePooling", "SumPooling", "GlobalAveragePooling", "Unpooling"))
     if kind == "GlobalAveragePooling":
         return net.add(kind, [x], (*x.shape[:-2], 1, 1))
@@ -118,7 +118,7 @@ def pooling(net: Net, x: Var) -> Var:
 
 
 def batch_normalization(net: Net, x: Var) -> Var:
-    """Normalization over the samples, by their statistics or by running ones."""
+    """Return normalization over the samples, by their statistics or by running ones."""
     channel = 1
     shape = tuple(n if k == channel else 1 for k, n in enumerate(x.shape))
     beta, gamma = net.parameter("bn/beta", shape, 0.3), net.parameter("bn/gamma", shape, 1.0)
@@ -142,7 +142,7 @@ def fitting_residual(net: Net, x: Var) -> Var:
 
 
 def normalization(net: Net, x: Var) -> Var:
-    """Normalization of each sample."""
+    """Return normalization of each sample."""
     kind = net.rng.choice(("LayerNormalization", "InstanceNormalization", "GroupNormalization", "TensorNormalization"))
     x = small(net, x)
     per_channel = tuple(n if k == 1 else 1 for k, n in enumerate(x.shape))
@@ -166,7 +166,7 @@ def normalization(net: Net, x: Var) -> Var:
 
 
 def normalized_weights(net: Net, x: Var) -> Var:
-    """An affine layer whose weights are normalized before: a function of parameters only."""
+    """Return an affine layer whose weights are normalized before: a function of parameters only."""
     n_out = net.rng.randint(2, 6)
     w = net.parameter("affine/W", (prod(x.inner), n_out), 1.0)
     kind = net.rng.choice(("WeightStandardization", "WeightNormalization", "SpectralNorm", "MulScalar"))
@@ -199,7 +199,7 @@ def embed(net: Net, x: Var) -> Var:
 
 
 def classification(net: Net, x: Var) -> Var:
-    """A loss or an error of classes, whose labels are an input."""
+    """Return a loss or an error of classes, whose labels are an input."""
     label = net.input((x.shape[0], 1), x.shape[1])
     kind = net.rng.choice(("SoftmaxCrossEntropy", "CategoricalCrossEntropy", "TopNError", "OneHot"))
     if kind == "OneHot":
@@ -257,7 +257,7 @@ def mean_subtraction(net: Net, x: Var) -> Var:
 
 
 def matmul(net: Net, x: Var) -> Var:
-    """The product of matrices with their transposes, or an einsum that says so."""
+    """Return the product of matrices with their transposes, or an einsum that says so."""
     x = unit(net, x)
     if flag(net) and x.ndim == 3:
         return net.add("Einsum", [x, x], (x.shape[0], x.shape[1], x.shape[1]), 8.0, equation="bij,bkj->bik")

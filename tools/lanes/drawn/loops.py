@@ -33,7 +33,7 @@ def _new_loop(net: Net, stem: str, times: int) -> str:
 
 
 def repeat(net: Net, x: Var, body: Body, length: int) -> Var:
-    """Some functions again and again, each time on their last result."""
+    """Return some functions again and again, each time on their last result."""
     times = net.rng.randint(1, 4)
     loop = _new_loop(net, "RepeatStart", times)
     setting = {"repeat_param": f"{{ repeat_id: {quoted(loop)} times: {times} }}"}
@@ -60,7 +60,7 @@ def repeat(net: Net, x: Var, body: Body, length: int) -> Var:
 
 
 def recur(net: Net, x: Var, body: Body, length: int) -> Var:
-    """Some functions for each slice along an axis, with results of the slice before."""
+    """Return some functions for each slice along an axis, with results of the slice before."""
     axis = net.rng.choice([k for k in range(1, x.ndim) if x.shape[k] > 1])  # NNabla does not split one slice
     loop = _new_loop(net, "RecurrentInput", x.shape[axis])
     start_shape = (x.shape[0], net.rng.randint(2, 4)) if flag(net) else (x.shape[0], 2, 2)
@@ -93,7 +93,7 @@ def _recurrent(loop: str, length: int, axis: int) -> dict[str, str]:
 
 
 def _start_of_delay(net: Net, shape: tuple[int, ...]) -> Var:
-    """The value of a delay in the first step."""
+    """Return the value of a delay in the first step."""
     kind = net.rng.choice(("initializer", "generator", "variable", "constant", "input"))
     if kind == "variable":
         x = net.pick(2)

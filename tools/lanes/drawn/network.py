@@ -90,7 +90,7 @@ class Net:
     # -- variables -----------------------------------------------------------------------------------------------------
 
     def new_name(self, stem: str) -> str:
-        """A name that the network does not have yet."""
+        """Return a name that the network does not have yet."""
         names = {variable.name for variable in self.variables} | set(self.times)
         name = self.prefix + stem + self.rng.choice(_DECORATIONS)
         number = 2
@@ -99,13 +99,13 @@ class Net:
         return name
 
     def variable(self, name: str, shape: Sequence[int], size: float = 1.0, loops: tuple[str, ...] | None = None) -> Var:
-        """A new variable, in the loops where drawing is."""
+        """Return a new variable, in the loops where drawing is."""
         made = Var(self.new_name(name), tuple(shape), self.loops if loops is None else loops, size)
         self.variables.append(made)
         return made
 
     def input(self, shape: Sequence[int], kind: str | int = "normal") -> Var:
-        """A new variable to set; labels if `kind` is a number of classes."""
+        """Return a new variable to set; labels if `kind` is a number of classes."""
         made = self.variable("Input" if kind == "normal" else "Label", shape, 2.5, loops=())
         self.inputs[made.name] = kind
         if kind != "normal":
@@ -113,7 +113,7 @@ class Net:
         return made
 
     def visible(self) -> list[Var]:
-        """The variables that a function may read where drawing is."""
+        """Return the variables that a function may read where drawing is."""
         return [v for v in self.variables if v.kind == "Buffer" and v.loops == self.loops[: len(v.loops)]]
 
     def pick(self, at_least: int = 0, at_most: int = 9, batch: bool = True) -> Var | None:
@@ -130,7 +130,7 @@ class Net:
     def parameter(
         self, suffix: str, shape: Sequence[int], size: float = 1.0, positive: bool = False, own: bool = False
     ) -> Var:
-        """A parameter of the function that is added next: a new one, or one that another function has.
+        """Return a parameter of the function that is added next: a new one, or one that another function has.
 
         It belongs to all loops where drawing is, to the outer ones, or to none. One that is its function's `own` is new.
         """
@@ -158,7 +158,7 @@ class Net:
         return [v for v in known if not v.loops or (v in self.variables and v.loops == self.loops[: len(v.loops)])]
 
     def _parameter_name(self, suffix: str, loops: tuple[str, ...]) -> str:
-        """A new name, mostly with marks for the steps of its loops."""
+        """Return a new name, mostly with marks for the steps of its loops."""
         marks = "".join(f"{{{loop}}}" for loop in loops) if self.rng.random() < 0.8 else ""
         stem = f"{self.rng.choice(('conv', 'layer', 'Affine', 'block 1', 'Net/part'))}_{len(self.parameters)}"
         name = self.rng.choice((f"{stem}{marks}/{suffix}", f"{stem}/{suffix}{marks}"))
@@ -201,7 +201,7 @@ class Net:
     # -- when it is complete -------------------------------------------------------------------------------------------
 
     def outputs(self) -> list[Var]:
-        """The variables that no function reads, outside of loops."""
+        """Return the variables that no function reads, outside of loops."""
         read = {variable for call in self.calls for variable in call.inputs}
         return [v for call in self.calls for v in call.outputs if v not in read and not v.loops]
 
@@ -230,7 +230,7 @@ class Net:
         return found
 
     def text(self, batch_size: int) -> str:
-        """The network as a message."""
+        """Return the network as a message."""
         lines = ["network {", f"  name: {quoted(self.name)}", f"  batch_size: {batch_size}"]
         lines += [f"  repeat_info {{ id: {quoted(loop)} times: {times} }}" for loop, times in self.times.items()]
         used = dict.fromkeys(v for call in self.calls for v in (*call.inputs, *call.outputs))
@@ -240,7 +240,7 @@ class Net:
 
 
 def expanded_names(variable: Var, times: dict[str, int]) -> list[str]:
-    """The names of a variable in all steps of its loops."""
+    """Return the names of a variable in all steps of its loops."""
     names = []
     for steps in product(*(range(times[loop]) for loop in variable.loops)):
         name = variable.name
@@ -252,12 +252,12 @@ def expanded_names(variable: Var, times: dict[str, int]) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A string of a text."""
+    """Return a string of a text."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def dims(shape: Sequence[int]) -> str:
-    """A Shape message."""
+    """Return a Shape message."""
     return "{ " + " ".join(f"dim: {length}" for length in shape) + " }"
 
 

@@ -9,12 +9,12 @@ Settings = Callable[[Net, Var], dict[str, Any]]
 
 
 def axis(net: Net, x: Var) -> int:
-    """An axis that is not that of the samples."""
+    """Return an axis that is not that of the samples."""
     return net.rng.randrange(1, x.ndim)
 
 
 def number(net: Net, low: float = -1.0, high: float = 1.0) -> float:
-    """A number with few digits."""
+    """Return a number with few digits."""
     return round(net.rng.uniform(low, high), 3)
 
 
@@ -154,7 +154,7 @@ LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def flag(net: Net) -> bool:
-    """True or false."""
+    """Return True or false."""
     return net.rng.random() < 0.5
 
 
@@ -186,7 +186,7 @@ def same_shape(net: Net, x: Var) -> Var:
 
 
 def broadcast_partner(net: Net, x: Var) -> Var:
-    """A variable or parameter whose shape fits that of `x` when axes of length 1 are repeated."""
+    """Return a variable or parameter whose shape fits that of `x` when axes of length 1 are repeated."""
     if net.rng.random() < 0.6:
         return same_shape(net, x)
     shape = [1 if net.rng.random() < 0.5 else n for n in x.inner]
@@ -219,7 +219,7 @@ def loss(net: Net, x: Var) -> Var:
 
 
 def several(net: Net, x: Var) -> Var:
-    """Sums, products and choices of several arrays of one shape."""
+    """Return sums, products and choices of several arrays of one shape."""
     kind = net.rng.choice(("AddN", "MulN", "Where", "BcAdd2", "ClipGradByValue"))
     if kind == "Where":
         condition = net.add("GreaterScalar", [same_shape(net, x)], x.shape, 1.0, val=number(net))

@@ -39,7 +39,7 @@ class Maker:
         self._in_half = self.chance(0.15)
 
     def chance(self, probability: float) -> bool:
-        """True that often."""
+        """Return True that often."""
         return bool(self.rng.random() < probability)
 
     def choose(self, texts: list[str]) -> str:
@@ -47,7 +47,7 @@ class Maker:
         return texts[self.rng.integers(len(texts))]
 
     def shape(self, number: int) -> tuple[int, ...]:
-        """The shape of a value."""
+        """Return the shape of a value."""
         return self.values[number].shape
 
     def is_leaf(self, number: int) -> bool:
@@ -64,7 +64,7 @@ class Maker:
         need_grad: bool | None = None,
         source: tuple[str, str, int] | None = None,
     ) -> int:
-        """A new input."""
+        """Return a new input."""
         wanted = not integer and self.chance(0.85) if need_grad is None else need_grad
         made = Leaf(self._next, tuple(shape), wanted, low, high, integer, source)
         self._next += 1
@@ -79,7 +79,7 @@ class Maker:
         return made.number
 
     def pick(self, min_ndim: int = 0) -> int:
-        """A floating value that exists, rather a young one."""
+        """Return a floating value that exists, rather a young one."""
         found = [n for n in self._recent if self.values[n].ndim >= min_ndim and self.values[n].size]
         if not found:
             raise Refused
@@ -95,12 +95,12 @@ class Maker:
         return (x, y) if self.chance(0.5) else (y, x)
 
     def squashed(self, x: int, low: float, high: float) -> int:
-        """The value mapped into an interval."""
+        """Return the value mapped into an interval."""
         margin = 0.05 * (high - low)
         return self.step(f"F.sigmoid({{0}}) * {high - low - 2 * margin:.4f} + {low + margin:.4f}", x)[0]
 
     def fitted(self, x: int, shape: tuple[int, ...]) -> int:
-        """The value repeated or cut so that it has a shape."""
+        """Return the value repeated or cut so that it has a shape."""
         if self.shape(x) == shape:
             return x
         have, want = math.prod(self.shape(x)), math.prod(shape)
@@ -182,7 +182,7 @@ SHAPES: Final = ((2, 3), (3,), (2, 3, 4), (2, 2, 3, 3), (), (4, 1), (1, 2, 4, 4)
 
 
 def generate(seed: int, least: int = 5, most: int = 40) -> Program:
-    """The program of a seed."""
+    """Return the program of a seed."""
     nn.clear_parameters()
     nn.seed(seed)
     m = Maker(seed)

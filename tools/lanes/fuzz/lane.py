@@ -65,7 +65,7 @@ def check_programs(
     leave_out: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Finding]:
-    """The findings among `count` programs, at most for some seconds."""
+    """Yield the findings among `count` programs, at most for some seconds."""
     end = time.monotonic() + seconds
     for n in range(count):
         if time.monotonic() > end:

@@ -29,7 +29,7 @@ def attempt(case: Case) -> tuple[Run, Difference | None] | None:
 
 
 def minimized(case: Case, rounds: int = 6, seconds: float = 15) -> tuple[Run, Difference]:
-    """The smallest case that was found, with its difference."""
+    """Return the smallest case that was found, with its difference."""
     first = attempt(case)
     assert first is not None and first[1] is not None
     run, difference = first
@@ -50,7 +50,7 @@ def minimized(case: Case, rounds: int = 6, seconds: float = 15) -> tuple[Run, Di
 
 
 def _kind(difference: Difference) -> str:
-    """The class of an exception, or how the result is wrong."""
+    """Return the class of an exception, or how the result is wrong."""
     error = re.search(r": (\w+): ", difference.title)
     if error is not None:
         return error.group(1)
@@ -152,7 +152,7 @@ def _fewer_flags(case: Case) -> Iterator[Case]:
 
 
 def script(run: Run, difference: Difference) -> str:
-    """A program that fails as the run did."""
+    """Return a program that fails as the run did."""
     data = [
         f"    {key!r}: np.array({np.asarray(array).tolist()!r}, dtype_of({array.dtype.name!r})).reshape({array.shape}),"
         for key, array in run.data.items()

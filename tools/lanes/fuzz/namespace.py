@@ -32,7 +32,7 @@ stack = ExitStack()
 
 
 def fresh_namespace() -> dict[str, Any]:
-    """The names at the start of a program."""
+    """Return the names at the start of a program."""
     return {
         "np": np,
         "nn": nn,

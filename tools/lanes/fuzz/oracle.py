@@ -55,7 +55,7 @@ class Graph:
     def backward(
         self, root: Variable, values: Mapping[Storage, Array], start: float, noise: Noise = EXACT
     ) -> dict[Storage, Array]:
-        """The gradients of leaves and others where that of `root` is `start`; `values` are those after forward()."""
+        """Return the gradients of leaves and others where that of `root` is `start`; `values` are those after forward()."""
         if not root.need_grad:
             return {}
         grads: dict[Storage, Array] = {root.storage: np.full(values[root.storage].shape, start)}
@@ -71,7 +71,7 @@ class Graph:
         return grads
 
     def largest_terms(self, values: Mapping[Storage, Array], grads: Mapping[Storage, Array]) -> float:
-        """The largest gradient that a function would give for arriving gradients as large as they are, of random signs.
+        """Return the largest gradient that a function would give for arriving gradients as large as they are, of random signs.
 
         A normalization of a constant channel takes the mean from the arriving gradient and multiplies the rest by the root
         of 1 / eps. Where nothing is left in truth, rounding errors of the terms are.
@@ -143,7 +143,7 @@ def run_kernel(
 def gradients(
     node: Node, values: Mapping[Storage, Array], grads: Mapping[Storage, Array], noise: Noise = EXACT
 ) -> Sequence[Any]:
-    """The gradients of the inputs of a function by its rule."""
+    """Return the gradients of the inputs of a function by its rule."""
     inputs = [None if value is None else noise.disturbed(values[value.storage], node) for value in node.inputs]
     outputs = [noise.disturbed(values[storage], node) for storage in node.storages]
     n_visible = len(outputs) - sum(entry.aux for entry in node.spec.outputs)
@@ -163,7 +163,7 @@ def gradients(
 def gradients_of(
     node: Node, inputs: Sequence[Array | None], outputs: Sequence[Array], arriving: Sequence[Array]
 ) -> Sequence[Any]:
-    """The gradients of the inputs of a function by its rule, from arrays."""
+    """Return the gradients of the inputs of a function by its rule, from arrays."""
     spec = node.spec
     known = [None if array is None else _floating(array, spec, n) for n, array in enumerate(inputs)]
     wanted = [value is not None and value.need_grad for value in node.inputs]
@@ -253,7 +253,7 @@ class Truth:
         return any(not np.allclose(self.values[storage], other.values[storage], equal_nan=True) for storage in common)
 
     def value(self, storage: Storage) -> tuple[Array, Slack]:
-        """A value and how far a run may be from it."""
+        """Return a value and how far a run may be from it."""
         exact = self.values[storage]
 
         def full(draws: int) -> float | Array:
@@ -262,7 +262,7 @@ class Truth:
         return exact, Slack(least_tolerance(exact, self._precision), full)
 
     def grad(self, storage: Storage) -> tuple[Array, Slack]:
-        """A gradient (zeros where none arrives) and how far a run may be from it."""
+        """Return a gradient (zeros where none arrives) and how far a run may be from it."""
         zeros = np.zeros(self.values[storage].shape)
         exact = self.grads.get(storage, zeros)
         slack = Slack(least_tolerance(exact, self._precision), lambda draws: self._tolerance_of_grad(exact, storage, draws))

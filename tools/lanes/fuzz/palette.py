@@ -71,7 +71,7 @@ SAMPLES: Final = _samples()
 
 
 def unary(m: "Maker") -> None:
-    """An element-wise function."""
+    """Draw an element-wise function."""
     spec = UNARY[m.rng.integers(len(UNARY))]
     x = m.pick()
     if spec.domain is not None:
@@ -81,7 +81,7 @@ def unary(m: "Maker") -> None:
 
 
 def arithmetic(m: "Maker") -> None:
-    """A number and an operator."""
+    """Draw a number and an operator."""
     number = round(float(m.rng.uniform(-2, 2)), 2) or 1.0
     texts = (
         f"{{0}} * {number}", f"{{0}} + {number}", f"{number} - {{0}}", f"{{0}} - {number}", f"{number} * {{0}}", "-{0}",
@@ -108,7 +108,7 @@ def binary(m: "Maker") -> None:
 
 
 def reduction(m: "Maker") -> None:
-    """A sum, a mean, an extremum or a norm over some axes."""
+    """Draw a sum, a mean, an extremum or a norm over some axes."""
     x = m.pick(min_ndim=1)
     ndim = len(m.shape(x))
     count = int(m.rng.integers(1, ndim + 1))
@@ -189,7 +189,7 @@ def matmul(m: "Maker") -> None:
 
 
 def layer(m: "Maker") -> None:
-    """A parametric function, sometimes with parameters that were used before."""
+    """Draw a parametric function, sometimes with parameters that were used before."""
     x = m.pick(min_ndim=2)
     shape = m.shape(x)
     kind = m.choose(["affine", "affine", "conv", "conv", "bn", "bn_test", "ln", "prelu", "gn", "in", "wn", "deconv", "attn",
@@ -278,7 +278,7 @@ def seeded(m: "Maker") -> None:
 
 
 def unlink(m: "Maker") -> None:
-    """A value without its history."""
+    """Draw a value without its history."""
     x = m.pick()
     if m.is_leaf(x) or any(isinstance(item, Step) and "seed=" in item.text for item in m.items):
         raise Refused
@@ -286,7 +286,7 @@ def unlink(m: "Maker") -> None:
 
 
 def sample(m: "Maker") -> None:
-    """A call of the conformance samples, on values of the program where they fit."""
+    """Draw a call of the conformance samples, on values of the program where they fit."""
     spec, entries = SAMPLES[m.rng.integers(len(SAMPLES))]
     entry = entries[m.rng.integers(len(entries))]
     arrays = numbers_of(spec, entry)

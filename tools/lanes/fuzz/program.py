@@ -42,7 +42,7 @@ class Leaf:
         return (self.number,)
 
     def values(self, seed: int, data_set: int) -> Array:
-        """The numbers in one of the data sets, as float32 holds them; integers as int64."""
+        """Return the numbers in one of the data sets, as float32 holds them; integers as int64."""
         if self.source is not None:
             name, sample, position = self.source
             spec = spec_of(name)
@@ -75,7 +75,7 @@ class Step:
     flags: frozenset[str] = frozenset()
 
     def lines(self, *, imperative: bool = False) -> Iterator[str]:
-        """The statements that make the results."""
+        """Yield the statements that make the results."""
         names = ", ".join(f"v{n}" for n in self.outs)
         call = self.text.format(*(f"v{n}" for n in self.inputs))
         if "unlink" in self.flags:
@@ -184,12 +184,12 @@ class Program:
 
 @lru_cache(maxsize=20_000)
 def compiled(line: str) -> Any:
-    """The byte code of a line."""
+    """Return the byte code of a line."""
     return compile(line, "<program>", "exec")
 
 
 def sizes(shapes: Iterable[tuple[int, ...]]) -> int:
-    """Number of elements of all of them."""
+    """Return number of elements of all of them."""
     return sum(math.prod(shape) for shape in shapes)
 
 

@@ -105,7 +105,7 @@ class Reference:
         self._of_batches: dict[int, Reference | None] = {}
 
     def of_batch(self, length: int) -> "Reference | None":
-        """The graph for another batch size, built anew by the same lines; None where they do not fit it."""
+        """Return the graph for another batch size, built anew by the same lines; None where they do not fit it."""
         if length not in self._of_batches:
             self._of_batches[length] = self._built_anew(length)
         return self._of_batches[length]
@@ -119,7 +119,7 @@ class Reference:
         return made if shapes == {name: parameter.shape for name, parameter in self.parameters.items()} else None
 
     def variable(self, number: int) -> Variable:
-        """The variable of a value."""
+        """Return the variable of a value."""
         found: Variable = self.space[f"v{number}"]
         return found
 
@@ -128,7 +128,7 @@ class Reference:
         return self.parameters[key].storage if isinstance(key, str) else self.variable(key).storage
 
     def graph(self, roots: tuple[int, ...]) -> Graph:
-        """The functions that some values need."""
+        """Return the functions that some values need."""
         if roots not in self._graphs:
             self._graphs[roots] = Graph([self.variable(n) for n in roots])
         return self._graphs[roots]
@@ -198,7 +198,7 @@ class Run:
         self.is_ambiguous = False
 
     def run(self) -> Difference | None:
-        """The first difference, or None."""
+        """Return the first difference, or None."""
         COUNTS.runs += 1
         nn.clear_parameters()
         with ExitStack() as stack:
@@ -292,7 +292,7 @@ class Run:
             self.execute(f"with nn.auto_forward(), {scoped}" if scoped != line else f"{opening('nn.auto_forward()')}{line}")
 
     def _refused(self, step: Step) -> list[int]:
-        """The inputs of a step that are refused beside NdArrays, since nobody has computed them."""
+        """Return the inputs of a step that are refused beside NdArrays, since nobody has computed them."""
         values = {number: self.space[f"v{number}"] for number in step.inputs}
         if all(isinstance(value, Variable) for value in values.values()):
             return []
@@ -546,7 +546,7 @@ class Run:
         return found
 
     def _where(self, what: str) -> str:
-        """The expression for a value, which is an NdArray in some modes."""
+        """Return the expression for a value, which is an NdArray in some modes."""
         return self._values(int(what[1:-2])) if what[0] == "v" and what.endswith(".d") else what
 
     def _read_all(self) -> None:
@@ -577,7 +577,7 @@ class Run:
         self.backward_truth = None
 
     def _updated(self, before: Array, gradient: Array, slack: Slack) -> tuple[Array, Slack]:
-        """A parameter after the updates, and how far it may be from that when the gradient has a tolerance."""
+        """Return a parameter after the updates, and how far it may be from that when the gradient has a tolerance."""
         solver = self.space["solver"]
 
         def stepped(g: Array) -> Array:

@@ -59,7 +59,7 @@ class Session:
         self.pool: list[str] = []
 
     def statements(self) -> Iterator[str]:
-        """The statements, each of which is to be run before the next one is asked for."""
+        """Yield the statements, each of which is to be run before the next one is asked for."""
         for n in range(3):
             yield f"a{n} = {self._one(SEEDS)}"
             self.pool.append(f"a{n}")
@@ -165,7 +165,7 @@ class Session:
 
 
 def repr_of(default: Any) -> str:
-    """A default as source, or None."""
+    """Return a default as source, or None."""
     return repr(default) if isinstance(default, (bool, int, float, str, tuple, type(None))) else "None"
 
 
@@ -173,7 +173,7 @@ _NAMES: Final[dict[str, list[str]]] = {}
 
 
 def public_names(module: Any, label: str) -> list[str]:
-    """The public callables of a module that nn_core defines."""
+    """Return the public callables of a module that nn_core defines."""
     if label not in _NAMES:
         found = []
         for name in sorted(dir(module)):
@@ -186,13 +186,13 @@ def public_names(module: Any, label: str) -> list[str]:
 
 
 def public_methods(kind: type) -> list[str]:
-    """The methods of a class that users call."""
+    """Return the methods of a class that users call."""
     names = [name for name in sorted(dir(kind)) if not name.startswith("_") and name not in INTERNAL]
     return [name for name in names if callable(getattr(kind, name, None))]
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a callable; none where Python does not know them."""
+    """Return the parameters of a callable; none where Python does not know them."""
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -200,7 +200,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def fresh_space() -> dict[str, Any]:
-    """The names at the start of a session."""
+    """Return the names at the start of a session."""
     space: dict[str, Any] = {}
     exec(HEAD, space)
     return space

@@ -62,7 +62,7 @@ ATTEMPTS: Final = 1000
 
 
 def targets() -> list[tuple[str, str]]:
-    """The callables, each with the name of one of its parameters."""
+    """Return the callables, each with the name of one of its parameters."""
     space = _space()
     names = [f"{module}.{name}" for module in MODULES for name in public_names(space[module], module)]
     for owner in OWNERS:
@@ -85,7 +85,7 @@ class Sweep:
         self.space = _space()
 
     def statements(self) -> Iterator[str]:
-        """The calls, after what they need."""
+        """Yield the calls, after what they need."""
         yield from (f"!{line}" for line in HEAD.splitlines())
         arguments = working_call(self._name)
         for odd in ODD:
@@ -113,7 +113,7 @@ def _guesses(needed: Sequence[inspect.Parameter]) -> Iterator[tuple[str, ...]]:
 
 
 def _samples(name: str, needed: Sequence[inspect.Parameter]) -> Iterator[dict[str, str]]:
-    """The calls of the conformance kit for an operator."""
+    """Yield the calls of the conformance kit for an operator."""
     module, _, api = name.partition(".")
     spec = _spec(api) if module == "F" else None
     for n, entry in enumerate(samples_of(spec) if spec else ()):
@@ -122,7 +122,7 @@ def _samples(name: str, needed: Sequence[inspect.Parameter]) -> Iterator[dict[st
 
 
 def sample_input(api: str, sample: int, position: int) -> Any:
-    """An input of a sample of an operator as a Variable; None where it has none."""
+    """Return an input of a sample of an operator as a Variable; None where it has none."""
     spec = spec_of_api(api)
     array = numbers_of(spec, samples_of(spec)[sample])[position]
     return None if array is None else nn.Variable.from_numpy_array(array)
@@ -140,7 +140,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _call(name: str, arguments: Mapping[str, str], space: dict[str, Any]) -> str:
-    """The source of a call; several operands are one argument followed by another."""
+    """Return the source of a call; several operands are one argument followed by another."""
     positional, keywords = [], []
     for one in _parameters(eval(name, space)):
         if one.name not in arguments:

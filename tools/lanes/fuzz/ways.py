@@ -75,7 +75,7 @@ class Way:
 
 
 def draw_way(rng: np.random.Generator, program: Program, mode: str, leave_out: Sequence[str] = ()) -> Way:
-    """A random way of a mode, without some kinds of actions."""
+    """Return a random way of a mode, without some kinds of actions."""
     backend = "cpu" if rng.random() < 0.8 else "reference"
     rounds = 1 if mode in ("imperative", "mixed") else int(rng.integers(1, 4))
     actions: list[Action] = []

@@ -51,7 +51,7 @@ def _softmax(call: Call) -> Value:
 
 
 def largest(call: Call, x: Value, axes: list[int]) -> Value:
-    """The maxima over axes, which stay; NaN where there is one."""
+    """Return the maxima over axes, which stay; NaN where there is one."""
     return call.reduce(axes, "-INFINITY", "total = a > total || isnan(a) ? a : total;", x)
 
 

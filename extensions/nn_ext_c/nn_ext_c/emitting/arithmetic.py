@@ -115,7 +115,7 @@ EMITTERS["MulN"] = _folded(lambda call, total, x: call.map("a * b", total, x))
 
 @emitter("Identity", "Unlink", "Dropout", "ClipGradByValue", "ClipGradByNorm", "TopKGrad")
 def _identity(call: Call) -> Value:
-    """The computation of inference, in which the masks of Dropout do not exist."""
+    """Return the computation of inference, in which the masks of Dropout do not exist."""
     if len(call.output_shapes) > 1:
         raise NotExportableError("the mask of a dropout has no value in inference")
     return call.x
@@ -128,7 +128,7 @@ def _sign(call: Call) -> Value:
 
 @emitter("Where")
 def _where(call: Call) -> Value:
-    """The axes of the condition are the leading ones."""
+    """Return the axes of the condition are the leading ones."""
     extra = len(call[1].shape) - len(call.shape)
     condition = reshaped(call.program, call.name, call.x, call.shape + (1,) * extra)
     return call.map("a != 0.0f ? b : c", condition, call[1], call[2])

@@ -43,27 +43,27 @@ def images(call: Call, x: Value, base_axis: int, channel_last: bool = False) -> 
 
 
 def channels_first(x: Value, channel_last: bool) -> Value:
-    """The last axis becomes the second."""
+    """Return the last axis becomes the second."""
     n = len(x.shape)
     return x.transpose([0, n - 1, *range(1, n - 1)]) if channel_last else x
 
 
 def result_images(y: Value, base_axis: int, channel_last: bool) -> Value:
-    """A new result, which is whole, as images."""
+    """Return a new result, which is whole, as images."""
     shape = (math.prod(y.shape[:base_axis]), *y.shape[base_axis:])
     strides = (math.prod(y.shape[base_axis:]), *y.strides[base_axis:])
     return channels_first(Value(y.buffer, shape, strides, y.offset), channel_last)
 
 
 def grouped(x: Value, axis: int, groups: int) -> Value:
-    """An axis cut into groups."""
+    """Return an axis cut into groups."""
     n, stride = x.shape[axis] // groups, x.strides[axis]
     shape = (*x.shape[:axis], groups, n, *x.shape[axis + 1 :])
     return Value(x.buffer, shape, (*x.strides[:axis], n * stride, stride, *x.strides[axis + 1 :]), x.offset)
 
 
 def checked_place(code: Code, place: Index, low_is_safe: bool, high: int | None) -> str:
-    """A place in x as a variable; rounds of the loop whose place is outside end."""
+    """Return a place in x as a variable; rounds of the loop whose place is outside end."""
     name = f"p{code.depth}"
     code.line(f"const int32_t {name} = {place};")
     checks = [] if low_is_safe else [f"{name} < 0"]
@@ -76,7 +76,7 @@ def checked_place(code: Code, place: Index, low_is_safe: bool, high: int | None)
 
 
 def geometry_of(call: Call, weight: Value, groups: int) -> tuple[Geometry, Value]:
-    """The shapes of a call, and its new result."""
+    """Return the shapes of a call, and its new result."""
     args = call.args
     base_axis, is_last = args["base_axis"], args.get("channel_last", False)
     x = images(call, call.x, base_axis, is_last)
@@ -150,7 +150,7 @@ def window_places(
 
 
 def window_place(code: Code, k: Index, place: Index, low_is_safe: bool, high: int | None) -> Index:
-    """The place as a variable that is inside; a loop that has no counter of its own gets one round to leave."""
+    """Return the place as a variable that is inside; a loop that has no counter of its own gets one round to leave."""
     if not k.terms:
         code.open("for (int32_t once = 0; once < 1; ++once)")
     return Index(((checked_place(code, place, low_is_safe, high), 1),))

@@ -36,7 +36,7 @@ def _batch_matmul(call: Call) -> Value:
 
 
 def swapped(x: Value) -> Value:
-    """The last two axes swapped."""
+    """Return the last two axes swapped."""
     n = len(x.shape)
     return x.transpose([*range(n - 2), n - 1, n - 2])
 
@@ -66,7 +66,7 @@ def _einsum(call: Call) -> Value:
 
 
 def _by_letters(x: Value, term: str, letters: Sequence[str]) -> Value:
-    """An axis for each letter, in their order: a diagonal for one that the term has twice."""
+    """Return an axis for each letter, in their order: a diagonal for one that the term has twice."""
     axes = {letter: [axis for axis, other in enumerate(term) if other == letter] for letter in letters}
     shape = tuple(x.shape[found[0]] if found else 1 for found in axes.values())
     return Value(x.buffer, shape, tuple(sum(x.strides[axis] for axis in found) for found in axes.values()), x.offset)

@@ -31,7 +31,7 @@ def normalized(call: Call, x: Value, average: Value, variance: Value) -> Value:
 
 
 def scaled_by_statistics(call: Call, x: Value, first: int, axes: Sequence[int]) -> Value:
-    """A batch normalization with beta, gamma, mean and variance from input `first` on.
+    """Return a batch normalization with beta, gamma, mean and variance from input `first` on.
 
     Running variances and gammas are joined to one scale.
     """
@@ -39,7 +39,7 @@ def scaled_by_statistics(call: Call, x: Value, first: int, axes: Sequence[int]) 
 
 
 def batch_normalized(call: Call, x: Value, first: int, axes: Sequence[int]) -> list[Value]:
-    """The same with the statistics that were used."""
+    """Return the same with the statistics that were used."""
     beta, gamma, average, variance = (call.optional(index) for index in range(first, first + 4))
     if call.args["batch_stat"] or average is None or variance is None:
         average, variance = statistics(call, x, [axis for axis in range(len(x.shape)) if axis not in axes])
@@ -51,7 +51,7 @@ def batch_normalized(call: Call, x: Value, first: int, axes: Sequence[int]) -> l
 def _scaled_and_shifted(
     call: Call, x: Value, beta: Value | None, gamma: Value | None, average: Value, variance: Value
 ) -> Value:
-    """A normalization by known statistics, whose scale is worked out in double; exactly beta where x is the mean."""
+    """Return a normalization by known statistics, whose scale is worked out in double; exactly beta where x is the mean."""
     v = array_of(variance, "variance").astype(np.float64)
     factor = (1.0 if gamma is None else array_of(gamma, "gamma").astype(np.float64)) / np.sqrt(v + call.args["eps"])
     scale = call.program.constant(factor, name="scale")

@@ -12,7 +12,7 @@ from nn_ext_c.program import Argument, Step, Value
 
 
 def spatial_last(value: Value, n_spatial: int, channel_last: bool) -> Value:
-    """The channels before the spatial axes."""
+    """Return the channels before the spatial axes."""
     n = len(value.shape)
     if not channel_last:
         return value
@@ -55,7 +55,7 @@ def _sum_pooling(call: Call) -> Value:
 
 @emitter("AveragePooling")
 def _average_pooling(call: Call) -> Value:
-    """Sums, divided by the product of the numbers of elements along each axis."""
+    """Return sums, divided by the product of the numbers of elements along each axis."""
     return pooled(call, "0.0f", "total += a;", "total", [call.program.constant(c, name="counts") for c in window_counts(call)])
 
 

@@ -47,7 +47,7 @@ def _direction(call: Call, x: Value, y: Value, layer: int, direction: int, state
 
 
 def _step(call: Call, x: Value, states: list[Value], parts: list[Value], bias: Value | None) -> list[Value]:
-    """The states after one step."""
+    """Return the states after one step."""
     from_input, from_state = (
         matmul(call, value.insert(0), part.transpose((0, 2, 1))) for value, part in zip((x, states[0]), parts, strict=True)
     )  # (gates, batch, hidden)

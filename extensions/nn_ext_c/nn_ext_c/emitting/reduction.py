@@ -12,12 +12,12 @@ _SUM: Final = "total += a;"
 
 
 def axes_of(call: Call) -> list[int]:
-    """The axes that are folded."""
+    """Return the axes that are folded."""
     return sorted(axis % len(call.shape) for axis in call.args["axes"])
 
 
 def finished(call: Call, value: Value) -> Value:
-    """A result with or without the axes that were folded."""
+    """Return a result with or without the axes that were folded."""
     return reshaped(call.program, call.name, value, call.output_shape)
 
 
@@ -73,7 +73,7 @@ def _extreme(call: Call) -> Value | list[Value]:
 
 
 def _index(call: Call, axes: list[int]) -> Value:
-    """The position of the first extreme element, counted over the axes that are folded."""
+    """Return the position of the first extreme element, counted over the axes that are folded."""
     x, shape = call.x, call.shape
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     target = call.program.new([shape[axis] for axis in kept])

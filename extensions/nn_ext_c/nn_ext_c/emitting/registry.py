@@ -62,11 +62,11 @@ class Call:
         return value
 
     def optional(self, index: int) -> Value | None:
-        """An input, or None where it is left out."""
+        """Return an input, or None where it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def array(self, index: int) -> Array:
-        """The numbers of an input that is a constant.
+        """Return the numbers of an input that is a constant.
 
         Raises:
             NotExportableError: when it is computed.
@@ -101,7 +101,7 @@ def numbers_moved(shape: Shape, run: Callable[[Array], list[Array]]) -> list[Arr
 
 
 def array_of(value: Value, what: str) -> Array:
-    """The numbers of a value that is a constant.
+    """Return the numbers of a value that is a constant.
 
     Raises:
         NotExportableError: when it is computed.
@@ -129,7 +129,7 @@ def emitter(*names: str) -> Callable[[Emitter], Emitter]:
 
 
 def mapped(program: Program, title: str, expression: str, values: Sequence[Value], into: Value | None = None) -> Value:
-    """A step that computes an expression element by element."""
+    """Return a step that computes an expression element by element."""
     shape = np.broadcast_shapes(*(value.shape for value in values)) if into is None else into.shape
     target = program.new(shape) if into is None else into
     wide = [value.broadcast(shape) for value in values]
@@ -153,7 +153,7 @@ def _is_only_view(value: Value, values: Sequence[Value]) -> bool:
 def reduced(
     program: Program, title: str, axes: Sequence[int], start: str, update: str, values: Sequence[Value], result: str
 ) -> Value:
-    """A step that folds elements over axes; see `Call.reduce`."""
+    """Return a step that folds elements over axes; see `Call.reduce`."""
     shape = np.broadcast_shapes(*(value.shape for value in values))
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     target = program.new([1 if axis in axes else length for axis, length in enumerate(shape)])
@@ -180,7 +180,7 @@ def reduced(
 
 
 def filled(program: Program, title: str, constant: str, into: Value) -> None:
-    """A step that writes one number everywhere."""
+    """Compute a step that writes one number everywhere."""
     lengths, (strides,) = merged(into.shape, [into.strides])
     code = Code()
     counters = code.loops(lengths)
@@ -189,7 +189,7 @@ def filled(program: Program, title: str, constant: str, into: Value) -> None:
 
 
 def copied(program: Program, title: str, value: Value, into: Value | None = None) -> Value:
-    """A step that copies an array, into memory of its own if no other is given."""
+    """Return a step that copies an array, into memory of its own if no other is given."""
     if value.buffer.dtype == "float32":
         return mapped(program, title, "a", [value], into)
     target = program.new(value.shape, value.buffer.dtype) if into is None else into
@@ -203,7 +203,7 @@ def copied(program: Program, title: str, value: Value, into: Value | None = None
 
 
 def delivered(program: Program, name: str, value: Value) -> Value:
-    """A value in memory of the caller: the step that makes it writes there if nothing else needs a copy."""
+    """Return a value in memory of the caller: the step that makes it writes there if nothing else needs a copy."""
     if value.buffer.kind == "arena" and value.is_whole:
         value.buffer.kind, value.buffer.name = "output", name
         return value
@@ -211,14 +211,14 @@ def delivered(program: Program, name: str, value: Value) -> Value:
 
 
 def reshaped(program: Program, title: str, value: Value, shape: Sequence[int]) -> Value:
-    """The same elements in another shape, copied where strides cannot express it."""
+    """Return the same elements in another shape, copied where strides cannot express it."""
     if value.is_whole or value.size == 1:
         return Value(value.buffer, tuple(shape), strides_of(shape), value.offset)
     return shown(program, title, value.buffer, value.places().reshape(tuple(shape)))
 
 
 def shown(program: Program, title: str, source: Buffer, places: Array, border: str = "0.0f") -> Value:
-    """The elements of a buffer at `places`, `border` where these are negative: a view if strides can express it.
+    """Return the elements of a buffer at `places`, `border` where these are negative: a view if strides can express it.
 
     Else they are copied: with a table of places for each axis, or, where the axes depend on each other, for every element.
     """
@@ -292,7 +292,7 @@ def _by_tables(program: Program, title: str, source: Buffer, shape: Shape, base:
 
 
 def _inside(places: Array) -> tuple[slice, ...] | None:
-    """The box of the places that are not negative, if these fill it."""
+    """Return the box of the places that are not negative, if these fill it."""
     is_inside = places >= 0
     if not is_inside.any() or is_inside.all():
         return None

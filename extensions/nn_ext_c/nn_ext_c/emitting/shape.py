@@ -30,7 +30,7 @@ MOVEMENTS: Final = {
 
 
 def movement(border: str | None) -> Emitter:
-    """The emitter of a function of `MOVEMENTS`."""
+    """Return the emitter of a function of `MOVEMENTS`."""
 
     def emit(call: Call) -> list[Value]:
         return moved(call, border)
@@ -39,7 +39,7 @@ def movement(border: str | None) -> Emitter:
 
 
 def moved(call: Call, border: str | None = None) -> list[Value]:
-    """The elements of x where the function puts them."""
+    """Return the elements of x where the function puts them."""
     x, settings = call.x, call.args
     text = border or "0.0f"
     if border == "constant_value":
@@ -84,7 +84,7 @@ def _stack(call: Call) -> Value:
 
 @emitter("BroadcastTo")
 def _broadcast_to(call: Call) -> Value:
-    """The second input in the shape of the first, from an axis on, or at its end."""
+    """Return the second input in the shape of the first, from an axis on, or at its end."""
     y, n = call[1], len(call.shape)
     first = n - len(y.shape) if call.args["axis"] < 0 else call.args["axis"]
     return reshaped(call.program, call.name, y, y.shape + (1,) * (n - first - len(y.shape))).broadcast(call.shape)
@@ -92,6 +92,6 @@ def _broadcast_to(call: Call) -> Value:
 
 @emitter("Shape", "EyeLike")
 def _of_shape(call: Call) -> Value:
-    """A constant, because the shape is one."""
+    """Return a constant, because the shape is one."""
     (values,) = call.moved(call.args)
     return call.program.constant(values)

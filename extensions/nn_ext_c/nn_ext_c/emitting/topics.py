@@ -24,12 +24,12 @@ CONSTANTS: Final = ("Arange", "Constant", "Linspace")
 
 
 def emitters() -> dict[str, Emitter]:
-    """The emitter of each function that can be exported, by its name in files."""
+    """Return the emitter of each function that can be exported, by its name in files."""
     for topic in _TOPICS:
         import_module(f"nn_ext_c.emitting.{topic}")
     return EMITTERS
 
 
 def written_functions() -> set[str]:
-    """The functions that can be exported, by their names in files."""
+    """Return the functions that can be exported, by their names in files."""
     return {*emitters(), *CONSTANTS}

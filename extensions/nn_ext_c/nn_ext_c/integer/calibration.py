@@ -37,7 +37,7 @@ class Range:
         self.counts = found if self.counts is None else self.counts + found
 
     def bounds(self, method: str, percentile: float) -> tuple[float, float]:
-        """The part of the range that integers cover."""
+        """Return the part of the range that integers cover."""
         if method == "minmax" or self.counts is None or self.high <= self.low:
             return self.low, self.high
         return self._percentile(percentile) if method == "percentile" else self._least_error()
@@ -70,7 +70,7 @@ def ranges_of(
     method: str,
     percentile: float,
 ) -> dict[Any, tuple[float, float]]:
-    """The range of each input and of each result, by `key_of`.
+    """Return the range of each input and of each result, by `key_of`.
 
     Raises:
         ArgumentError: when the calibration does not fit the inputs, or holds or leads to numbers that are not finite.
@@ -90,7 +90,7 @@ def ranges_of(
 
 
 def _kept(order: Sequence[Function], inputs: Mapping[str, nn.Variable]) -> dict[Any, nn.Variable]:
-    """The inputs and all results, which are kept after a pass."""
+    """Return the inputs and all results, which are kept after a pass."""
     results = [output for function in order for output in function.outputs]
     variables = {key_of(variable): variable for variable in (*inputs.values(), *results)}
     for variable in variables.values():

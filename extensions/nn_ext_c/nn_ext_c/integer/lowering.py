@@ -77,14 +77,14 @@ class Task:
         return scale_of(*self.lowering.ranges[key_of(self.last.outputs[0])])
 
     def tensor(self, index: int) -> int:
-        """An input; a constant becomes a tensor with a scale of its own."""
+        """Return an input; a constant becomes a tensor with a scale of its own."""
         found = self.inputs[index]
         if found is None:
             found = self.lowering.constant(np.asarray(self.function.inputs[index].d, np.float64))
         return found
 
     def constant(self, index: int) -> Array | None:
-        """The numbers of an input that is a constant, None where it is not given.
+        """Return the numbers of an input that is a constant, None where it is not given.
 
         Raises:
             NotExportableError: when it is computed.
@@ -97,11 +97,11 @@ class Task:
         return np.asarray(self.function.inputs[index].d, np.float64)
 
     def input_scale(self, tensor: int) -> Scale:
-        """The scale of a tensor."""
+        """Return the scale of a tensor."""
         return self.lowering.network.tensors[tensor].scale
 
     def clamp(self) -> dict[str, int]:
-        """The bounds of the result in integers."""
+        """Return the bounds of the result in integers."""
         if self.last.name not in _CLAMPS:
             return {"low": LOW, "high": HIGH}
         scale, high = self.scale, _CLAMPS[self.last.name]
@@ -113,11 +113,11 @@ class Task:
         return self.lowering.network.add(kind, inputs, shape, scale, title=self.function.name, **data)
 
     def reshape(self, tensor: int, shape: Sequence[int]) -> int:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         return self.move(tensor, np.arange(math.prod(shape)).reshape(tuple(shape)))
 
     def transpose(self, tensor: int, axes: Sequence[int]) -> int:
-        """The axes in another order."""
+        """Return the axes in another order."""
         shape = self.lowering.network.tensors[tensor].shape
         return self.move(tensor, np.arange(math.prod(shape)).reshape(shape).transpose(axes))
 
@@ -199,7 +199,7 @@ class Lowering:
             self._note(last, results)
 
     def _clamped(self, function: Function) -> Function:
-        """The ReLU or ReLU6 that alone reads the result, or the function itself."""
+        """Return the ReLU or ReLU6 that alone reads the result, or the function itself."""
         key = key_of(function.outputs[0])
         reader = self.next.get(key)
         if function.name in _CLAMPABLE and reader is not None and self.readers[key] == 1 and reader.name in _CLAMPS:
@@ -211,7 +211,7 @@ class Lowering:
             self.tensors[key_of(output)] = number
 
     def constant(self, values: Array) -> int:
-        """A tensor of numbers that are known."""
+        """Return a tensor of numbers that are known."""
         scale = scale_of(float(values.min()), float(values.max()))
         return self.network.add("constant", (), values.shape, scale, values=quantized(values, scale), title="constant")
 
@@ -222,7 +222,7 @@ def _is_of_one_element(function: Function) -> bool:
 
 
 def _by_table(task: Task) -> int:
-    """A function of one element: its result for each of the 256 integers."""
+    """Return a function of one element: its result for each of the 256 integers."""
     tensor, scale = task.tensor(0), task.scale
     numbers = dequantized(np.arange(LOW, HIGH + 1), task.input_scale(tensor))
     (results,) = run_function(task.function, [nn.Variable.from_numpy_array(numbers)], {})
@@ -304,7 +304,7 @@ def _sum(task: Task) -> int:
 
 
 def _added(task: Task, tensors: Sequence[int], factors: Sequence[float], scale: Scale) -> int:
-    """Sums of tensors with factors, which get one shift."""
+    """Return sums of tensors with factors, which get one shift."""
     _, shift = _factor(max(abs(factor) for factor in factors) / scale.scale)
     shift = min(shift, 55)
     multipliers = [int(round_half_away(np.asarray(factor / scale.scale * 2.0**shift))) for factor in factors]
@@ -320,7 +320,7 @@ def _product(task: Task) -> int:
 
 
 def _pooling(task: Task) -> tuple[int, list[int] | None, dict[str, Any]]:
-    """The input with its spatial axes last, the order that undoes this, and the geometry."""
+    """Return the input with its spatial axes last, the order that undoes this, and the geometry."""
     args, x = task.args, task.tensor(0)
     n, rank = len(args["kernel"]), len(task.shape)
     geometry = {key: tuple(args[key]) for key in ("kernel", "stride", "pad")} | {"dilation": (1,) * n}
@@ -372,7 +372,7 @@ def _window_counts(task: Task) -> list[list[int]]:
 
 
 def _pool(task: Task, x: int, count: float, shape: Shape, geometry: Mapping[str, Any]) -> int:
-    """Sums of windows, divided by a count."""
+    """Return sums of windows, divided by a count."""
     multiplier, shift = _factor(task.input_scale(x).scale / (task.scale.scale * count))
     return task.add("pool", (x,), shape, task.scale, multiplier=multiplier, shift=shift, **task.clamp(), **geometry)
 
@@ -459,7 +459,7 @@ def lowered(
     inputs: Mapping[str, nn.Variable],
     ranges: Mapping[Any, tuple[float, float]],
 ) -> IntegerNetwork:
-    """The integer network of a graph.
+    """Return the integer network of a graph.
 
     Raises:
         ArgumentError: lists every function that cannot be computed in integers, with its place and the reason.

@@ -43,7 +43,7 @@ class IntegerNetwork:
     outputs: dict[str, int] = field(default_factory=dict)
 
     def tensor(self, shape: Shape, scale: Scale) -> int:
-        """A new tensor."""
+        """Return a new tensor."""
         self.tensors.append(Tensor(tuple(shape), scale))
         return len(self.tensors) - 1
 

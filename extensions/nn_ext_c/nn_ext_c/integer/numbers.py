@@ -25,7 +25,7 @@ class Scale:
 
 
 def scale_of(low: float, high: float) -> Scale:
-    """The scale whose 256 integers reach from `low` to `high`, stretched so that 0 is one of them."""
+    """Return the scale whose 256 integers reach from `low` to `high`, stretched so that 0 is one of them."""
     low, high = min(low, 0.0), max(high, 0.0)
     step = float(np.float32((high - low) / 255))
     if step == 0 or not math.isfinite(step):
@@ -34,24 +34,24 @@ def scale_of(low: float, high: float) -> Scale:
 
 
 def round_half_away(x: Array) -> Array:
-    """The nearest integers, halves away from zero."""
+    """Return the nearest integers, halves away from zero."""
     whole = np.trunc(x)
     return np.asarray(whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0))
 
 
 def quantized(x: Array, scale: Scale) -> Array:
-    """The nearest integers for numbers, in float32 as C computes it; NaN becomes the lowest."""
+    """Return the nearest integers for numbers, in float32 as C computes it; NaN becomes the lowest."""
     q = round_half_away(np.asarray(x, np.float32) / np.float32(scale.scale)) + np.float32(scale.zero)
     return np.asarray(np.where(q >= HIGH, HIGH, np.where(q > LOW, q, LOW)).astype(np.int64))
 
 
 def dequantized(q: Array, scale: Scale) -> Array:
-    """The numbers that integers stand for."""
+    """Return the numbers that integers stand for."""
     return np.asarray((q - scale.zero).astype(np.float32) * np.float32(scale.scale))
 
 
 def fixed_point(factor: float) -> tuple[int, int]:
-    """A factor as ``multiplier * 2 ** -shift`` with a multiplier of 31 bits; 0 where it is below 2 ** -32.
+    """Return a factor as ``multiplier * 2 ** -shift`` with a multiplier of 31 bits; 0 where it is below 2 ** -32.
 
     Raises:
         ValueError: when it is 2 ** 30 or more.

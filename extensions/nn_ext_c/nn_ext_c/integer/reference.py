@@ -12,7 +12,7 @@ Run = Callable[[Node, Sequence[Array], Tensor], Array]
 
 
 def run(network: IntegerNetwork, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs of a network, as float32.
+    """Return the outputs of a network, as float32.
 
     Args:
         network: an integer network.
@@ -24,7 +24,7 @@ def run(network: IntegerNetwork, inputs: Mapping[str, Array]) -> dict[str, Array
 
 
 def run_integers(network: IntegerNetwork, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs of a network as integers, from integers."""
+    """Return the outputs of a network as integers, from integers."""
     values = {number: np.asarray(inputs[name], np.int64) for name, number in network.inputs.items()}
     for node in network.nodes:
         given = [values[k] for k in node.inputs]
@@ -75,7 +75,7 @@ def _window(node: Node, inputs: Sequence[Array], made: Tensor) -> Array:
 
 
 def _sum(node: Node, inputs: Sequence[Array], made: Tensor) -> Array:
-    """Sums of inputs, each with a multiplier of its own, with one rounding."""
+    """Return sums of inputs, each with a multiplier of its own, with one rounding."""
     total = sum(q * multiplier for q, multiplier in zip(inputs, node.data["multipliers"], strict=True))
     q = shifted(np.asarray(total), node.data["shift"]) + made.scale.zero
     return clamped(np.broadcast_to(q, made.shape), node.data["low"], node.data["high"])

@@ -49,7 +49,7 @@ class Writing:
                 self.program.scales[values[name].buffer] = (scale.scale, scale.zero)
 
     def zero(self, node: Node, index: int = 0) -> int:
-        """The integer of an input that stands for 0."""
+        """Return the integer of an input that stands for 0."""
         return self.network.tensors[node.inputs[index]].scale.zero
 
     def _quantized(self, value: Value, made: Tensor) -> Value:
@@ -73,7 +73,7 @@ class Writing:
 
 
 def centered(element: str, zero: int) -> str:
-    """The distance of an element from the integer for 0, as C."""
+    """Return the distance of an element from the integer for 0, as C."""
     return element if not zero else f"{element} {'-' if zero > 0 else '+'} {abs(zero)}"
 
 
@@ -137,7 +137,7 @@ def _product(w: Writing, node: Node, made: Tensor) -> Value:
 
 
 def _pooled(w: Writing, node: Node, made: Tensor, start: str, update: str) -> tuple[Code, Value, Index]:
-    """The loops of a pooling up to what is done with the total of a window."""
+    """Return the loops of a pooling up to what is done with the total of a window."""
     x = w.values[node.inputs[0]]
     target = w.program.new(made.shape, "int8")
     data, n = node.data, len(node.data["kernel"])
@@ -252,5 +252,5 @@ _WRITE: Final[dict[str, Callable[[Writing, Node, Tensor], Value]]] = {
 
 
 def integer_program(network: IntegerNetwork, io: str) -> Program:
-    """The program of an integer network; inputs and outputs are "float32" or "int8"."""
+    """Return the program of an integer network; inputs and outputs are "float32" or "int8"."""
     return Writing(network, io == "int8").result()

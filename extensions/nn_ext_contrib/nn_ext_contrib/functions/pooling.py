@@ -35,7 +35,7 @@ def spatial_pyramid_pooling_2d(x: Variable, pyramid_height: int) -> Variable:
 
 
 def _grid(x: Variable, bins: int) -> Variable:
-    """The largest values of `bins` by `bins` equal windows that cover the images. Shape (B, C bins^2)."""
+    """Return the largest values of `bins` by `bins` equal windows that cover the images. Shape (B, C bins^2)."""
     kernel = tuple(-(-length // bins) for length in x.shape[2:])
     pad = tuple((bins * size - length) // 2 for size, length in zip(kernel, x.shape[2:], strict=True))
     fits = all(0 <= p < k and bins * k - p - n < k for p, k, n in zip(pad, kernel, x.shape[2:], strict=True))

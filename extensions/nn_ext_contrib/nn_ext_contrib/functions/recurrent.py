@@ -76,7 +76,7 @@ def stateless_slstm(c_prev1: Variable, c_prev2: Variable, x1: Variable, x2: Vari
 
 
 def _gates(function: str, c_prev: Variable, x: Variable) -> Sequence[Variable]:
-    """The four interleaved parts of the channels of x."""
+    """Return the four interleaved parts of the channels of x."""
     units = c_prev.shape[1] if c_prev.ndim > 1 else 0
     if x.ndim != c_prev.ndim or x.shape[1:] != (4 * units, *c_prev.shape[2:]) or x.shape[0] > c_prev.shape[0]:
         raise ShapeError(
@@ -252,7 +252,7 @@ def _rows(x: Variable, first: int, end: int) -> Variable:
 
 
 def _with_rest(new: Variable, old: Variable) -> Variable:
-    """The rows of `new`, then those of `old` that it has not."""
+    """Return the rows of `new`, then those of `old` that it has not."""
     count = new.shape[0]
     return new if count == old.shape[0] else F.concatenate(new, _rows(old, count, old.shape[0]), axis=0)
 

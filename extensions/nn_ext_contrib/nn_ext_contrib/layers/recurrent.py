@@ -221,17 +221,17 @@ class _Sequences:
         return ws, bs
 
     def start(self, state: Variable | None) -> Variable:
-        """A state in the order of the steps; zeros if none is given."""
+        """Return a state in the order of the steps; zeros if none is given."""
         if state is None:
             return F.constant(0.0, (self._rows, len(self._order), self._n_units))
         return self._reordered(state, self._order)
 
     def end(self, state: Variable) -> Variable:
-        """A state in the order of the sequences."""
+        """Return a state in the order of the sequences."""
         return self._reordered(state, self._inverse)
 
     def outputs(self, ys: Sequence[Variable]) -> list[Variable]:
-        """Outputs of steps as sequences in their order."""
+        """Return outputs of steps as sequences in their order."""
         found = F.contrib.transpose_sequence(ys)
         return [found[n] for n in self._inverse]
 

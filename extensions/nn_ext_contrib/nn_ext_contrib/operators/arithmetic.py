@@ -8,7 +8,7 @@ from nn_ext_contrib.operators.sequences import widen
 
 @kernel("contrib.Log1p")
 def log1p(xp: Namespace, x: Array) -> Array:
-    """The logarithm of 1 + x, exact for small x."""
+    """Return the logarithm of 1 + x, exact for small x."""
     x = widen(xp, x)
     y = 1 + x
     # what rounding adds to y, it adds to the divisor as well (Higham, 2002, section 1.14.1)

@@ -60,7 +60,7 @@ def crf1d(xp: Namespace, cost: Array, x: Array, target: Array, length: Array | N
 
 @gradient("contrib.Crf1d")
 def crf1d_gradient(F: Any, g: GradientCall) -> tuple[Any, Any, None, None]:
-    """The slopes of each sequence times its gradient."""
+    """Return the slopes of each sequence times its gradient."""
     n_sequences = g.grad.shape[0]
     cost = F.sum(F.reshape(g.grad, shape=(n_sequences, 1, 1)) * g.pairs, axes=(0,)) if g.wants("cost") else None
     x = F.reshape(g.grad, shape=(1, n_sequences, 1)) * g.slope if g.wants("x") else None
@@ -89,7 +89,7 @@ def _normalized(xp: Namespace, scores: Array, axes: tuple[int, ...]) -> Array:
 
 @shape_rule("contrib.ArgmaxCrf1d")
 def argmax_crf1d_shape(cost: Shape, x: Shape, length: Shape | None) -> tuple[Shape, ...]:
-    """A score and a path for each sequence."""
+    """Return a score and a path for each sequence."""
     _check(cost, x, length)
     return (x[1],), x[:2]
 

@@ -62,7 +62,7 @@ def ctc_loss(
 
 @gradient("contrib.CtcLoss")
 def ctc_loss_gradient(F: Any, g: GradientCall) -> tuple[Any, None, None, None]:
-    """The slope of each sample times its gradient."""
+    """Return the slope of each sample times its gradient."""
     return F.reshape(g.grad, shape=(1, g.grad.shape[0], 1)) * g.slope, None, None, None
 
 
@@ -96,7 +96,7 @@ def _reversed(xp: Namespace, n_places: int, lengths: Array) -> Array:
 
 
 def _shares(xp: Namespace, emissions: Array, jumps: tuple[Array, Array], steps: Array, labels: Array) -> tuple[Array, Array]:
-    """The logarithm of the probability of the labels, and how much of it goes through each position at each step."""
+    """Return the logarithm of the probability of the labels, and how much of it goes through each position at each step."""
     n_steps, n_samples, n_positions = emissions.shape
     samples = xp.arange(n_samples)[:, None]
     turned_steps = xp.permute_dims(_reversed(xp, n_steps, steps), (1, 0))[:, :, None]
@@ -142,7 +142,7 @@ def _run(xp: Namespace, emissions: Array, jumps: Array) -> tuple[Array, Array]:
 
 
 def _by_class(xp: Namespace, shares: Array, target: Array, n_classes: int) -> Array:
-    """The shares of the labels, (T, B, L), by their classes, (T, B, K); labels that repeat add up."""
+    """Return the shares of the labels, (T, B, L), by their classes, (T, B, K); labels that repeat add up."""
     n_steps, n_samples, _ = shares.shape
     rows = xp.arange(n_steps * n_samples).reshape(n_steps, n_samples, 1) * n_classes
     total = xp.zeros(n_steps * n_samples * n_classes, dtype=shares.dtype)

@@ -37,7 +37,9 @@ def roi_pooling_2d_shape(x: Shape, rois: Shape, *, output_size: tuple[int, ...],
 def roi_pooling_2d(
     xp: Namespace, x: Array, rois: Array, *, output_size: tuple[int, ...], spatial_scale: float
 ) -> tuple[Array, Array]:
-    """The largest element of each bin, and its place in the flattened x; the length of that for a bin without elements."""
+    """Return the largest element of each bin, and its place in the flattened x; the length of that for a bin without
+    elements.
+    """
     n_channels, height, width = x.shape[1:]
     places = xp.full((rois.shape[0], n_channels, *output_size), x.size, dtype=xp.int64)
     for region, image, i, j, rows, columns in _windows("roi_pooling_2d", x.shape, rois, output_size, spatial_scale):
@@ -95,7 +97,7 @@ def roi_average_pooling_2d_shape(
 def roi_average_pooling_2d(
     xp: Namespace, x: Array, rois: Array, *, output_size: tuple[int, ...], spatial_scale: float
 ) -> Array:
-    """The mean of each bin, 0 of one without elements."""
+    """Return the mean of each bin, 0 of one without elements."""
     x = widen(xp, x)
     y = xp.zeros((rois.shape[0], x.shape[1], *output_size), dtype=x.dtype)
     for region, image, i, j, rows, columns in _windows("roi_average_pooling_2d", x.shape, rois, output_size, spatial_scale):
@@ -137,7 +139,7 @@ def roi_average_pooling_2d_backward(
 
 @gradient("contrib.RoiAveragePooling2dBackward")
 def roi_average_pooling_2d_backward_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
-    """The transpose of the transpose."""
+    """Return the transpose of the transpose."""
     return F.contrib.roi_average_pooling_2d(g.grad, g.rois, output_size=g.output_size, spatial_scale=g.spatial_scale), None
 
 
@@ -156,7 +158,7 @@ def _geometry(
 def max_pooling_2d_indexes_shape(
     x: Shape, *, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
 ) -> tuple[Shape, ...]:
-    """The shape of the pooled images."""
+    """Return the shape of the pooled images."""
     _check_images(x)
     kernels, strides, pads = _geometry(kernel, stride, pad)
     lengths = [_pooled(*part, cover_all) for part in zip(x[2:], kernels, strides, pads, strict=True)]
@@ -177,7 +179,7 @@ def max_pooling_2d_indexes(
     pad: tuple[int, ...],
     cover_all: bool,
 ) -> Array:
-    """The first largest element under each window, by its number in the window."""
+    """Return the first largest element under each window, by its number in the window."""
     (kh, kw), (sh, sw), (ph, pw) = _geometry(kernel, stride, pad)
     _, _, height, width = x.shape
     out_height, out_width = _pooled(height, kh, sh, ph, cover_all), _pooled(width, kw, sw, pw, cover_all)
@@ -208,7 +210,7 @@ def upsampling_2d_shape(
     output_size: tuple[int, ...] | None,
     cover_all: bool,
 ) -> tuple[Shape, ...]:
-    """The larger images, and the place of each element in them."""
+    """Return the larger images, and the place of each element in them."""
     _check_images(x)
     if indexes != x:
         raise ShapeError(f"indexes must have the shape {x} of x, got {indexes}")
@@ -275,6 +277,6 @@ def _check_places(xp: Namespace, indexes: Array, rows: Array, columns: Array, n_
 
 @gradient("contrib.Upsampling2d")
 def upsampling_2d_gradient(F: Any, g: GradientCall) -> tuple[Any, None]:
-    """The gradients at the places that were written."""
+    """Return the gradients at the places that were written."""
     flat = F.reshape(g.grad, shape=(prod(g.grad.shape),))
     return F.reshape(F.gather(flat, g.places, axis=0), shape=g.x.shape), None

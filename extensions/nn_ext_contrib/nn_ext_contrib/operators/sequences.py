@@ -14,7 +14,7 @@ def check_lengths(n_sequences: int, **lengths: Shape | None) -> None:
 
 
 def lengths_of(xp: Namespace, function: str, name: str, given: Array | None, n_sequences: int, most: int, least: int) -> Array:
-    """The length of each sequence; the longest for all where none are given."""
+    """Return the length of each sequence; the longest for all where none are given."""
     if given is None:
         return xp.full((n_sequences,), most, dtype=xp.int64)
     if n_sequences and (int(xp.min(given)) < least or int(xp.max(given)) > most):

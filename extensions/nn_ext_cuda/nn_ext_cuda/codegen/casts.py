@@ -25,7 +25,7 @@ _MAX_WAITING: Final = 64
 
 
 def caster(source: ArrayDesc, target: ArrayDesc) -> "Cast | None":
-    """The runner that casts between arrays of these descriptions; None where it is not for kernels of this module."""
+    """Return the runner that casts between arrays of these descriptions; None where it is not for kernels of this module."""
     dtypes = source.dtype, target.dtype
     if source.strides is not None or target.strides is not None or source.size == 0:
         return None
@@ -54,7 +54,7 @@ class Cast:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> "CastStep":
-        """The step on these arrays."""
+        """Return the step on these arrays."""
         return CastStep(self._program.bind(*arrays), self._dtypes, arrays)
 
 
@@ -97,7 +97,7 @@ class CastStep:
 
 
 def gathered(steps: Sequence[Step]) -> list[Step]:
-    """The steps, with casts in common launches: of parameters at the start, of what is computed as late as possible."""
+    """Return the steps, with casts in common launches: of parameters at the start, of what is computed as late as possible."""
     result: list[Step] = [*_in_common([step for step in steps if _is_small_cast(step, of_parameter=True)])]
     waiting = _Waiting()
     for step in steps:
@@ -137,14 +137,14 @@ class _Waiting:
         self.spans += _spans(step) or []
 
     def taken(self) -> list[Any]:
-        """The casts in common launches; none waits afterwards."""
+        """Return the casts in common launches; none waits afterwards."""
         steps = list(_in_common(self.steps))
         self.steps, self.spans = [], []
         return steps
 
 
 def _spans(step: Any) -> list[tuple[int, int]] | None:
-    """The addresses of the first byte and after the last one of each array of the device that a step touches.
+    """Return the addresses of the first byte and after the last one of each array of the device that a step touches.
 
     None where that is not known.
     """
@@ -177,7 +177,7 @@ class _Launching:
 
 
 def _all_of(versions: Sequence[Callable[[], object] | None]) -> Callable[[], object] | None:
-    """A function that tells what all parameters hold; None where one cannot be told."""
+    """Return a function that tells what all parameters hold; None where one cannot be told."""
     known = [version for version in versions if version is not None]
 
     def together() -> object:
@@ -188,7 +188,7 @@ def _all_of(versions: Sequence[Callable[[], object] | None]) -> Callable[[], obj
 
 
 def _cast_code(dtypes: tuple[str, str]) -> Code:
-    """The kernel for one array."""
+    """Return the kernel for one array."""
     source, target = (C_TYPES[dtype] for dtype in dtypes)
     loop = "for (int64 i = blockIdx.x * int64(blockDim.x) + threadIdx.x; i < n; i += int64(gridDim.x) * blockDim.x)"
     parameters = ["const int64 n", f"const {source}* x", f"{target}* y"]
@@ -196,7 +196,7 @@ def _cast_code(dtypes: tuple[str, str]) -> Code:
 
 
 def _casts_code(dtypes: tuple[str, str]) -> Code:
-    """The kernel for many arrays."""
+    """Return the kernel for many arrays."""
     source, target = (C_TYPES[dtype] for dtype in dtypes)
     body = f"""\
 {HEAD}

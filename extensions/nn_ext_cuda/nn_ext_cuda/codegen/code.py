@@ -39,18 +39,20 @@ class Code:
 
 @lru_cache(maxsize=64)
 def part(name: str) -> str:
-    """The text of a file of this package."""
+    """Return the text of a file of this package."""
     return (FOLDER / name).read_text()
 
 
 def from_file(name: str, function: str, real: str, *, before: Sequence[str] = (), **types: str) -> Code:
-    """A function of a file of this package, with the files `before` it; `types` are names that it leaves open, such as T."""
+    """Return a function of a file of this package, with the files `before` it; `types` are names that it leaves open, such as
+    T.
+    """
     header = "".join(f"typedef {c_type} {alias};\n" for alias, c_type in types.items())
     return Code(function, header + "".join(map(part, (*before, name))), real)
 
 
 def generated(name: str, parameters: Sequence[str], body: str, real: str, functions: str = "") -> Code:
-    """A function made of its parameters and its body; its name gets a suffix that tells different ones apart.
+    """Return a function made of its parameters and its body; its name gets a suffix that tells different ones apart.
 
     `functions` are device functions that the body calls.
     """
@@ -80,13 +82,15 @@ def unravelled(index: str, lengths: str, rank: int) -> str:
 
 
 def length_parameters(lengths: str, rank: int) -> list[str]:
-    """The parameters that `unravelled` needs; `layout.length_arguments` are their values."""
+    """Return the parameters that `unravelled` needs; `layout.length_arguments` are their values."""
     parts = ("", "_factor", "_shift")
     return [f"const uint32 {lengths}{axis}{part}" for axis in range(1, rank) for part in parts]
 
 
 def compiled(code: Code) -> Any:
-    """The function, ready to be launched on the current device as ``function(grid, block, arguments, shared_mem=...)``."""
+    """Return the function, ready to be launched on the current device as ``function(grid, block, arguments,
+    shared_mem=...)``.
+    """
     from nn_ext_cuda.device.runtime import cupy  # sources can be made without CuPy
 
     return compiled_for(code, int(cupy.cuda.runtime.getDevice()))
@@ -94,7 +98,7 @@ def compiled(code: Code) -> Any:
 
 @lru_cache(maxsize=4096)
 def compiled_for(code: Code, device_id: int) -> Any:
-    """The function for a device, which is the current one."""
+    """Return the function for a device, which is the current one."""
     from nn_ext_cuda.device.runtime import cupy  # see compiled
 
     try:

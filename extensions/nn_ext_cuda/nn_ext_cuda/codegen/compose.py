@@ -144,7 +144,7 @@ class Composition:
         self._scratch += scratch
 
     def _read(self, text: str, outputs: Mapping[str, str]) -> list[Operand]:
-        """The arrays that expressions name, those last that are changed in place."""
+        """Return the arrays that expressions name, those last that are changed in place."""
         read = [operand for name, operand in self._operands.items() if name not in outputs and uses(text, name)]
         return [*read, *(self._operands[name] for name in outputs if uses(text, name))]
 
@@ -179,7 +179,7 @@ def elementwise_code(
     numbers: Sequence[str],
     frame: Shape,
 ) -> tuple[Code, list[Argument]]:
-    """The kernel that computes `outputs` from what is `read`, and the numbers that follow its other arguments.
+    """Return the kernel that computes `outputs` from what is `read`, and the numbers that follow its other arguments.
 
     Where something is broadcast these are the lengths of the merged axes but the first, with what divides by them, then
     the strides of each broadcast array. A thread reads and writes 16 bytes at a time where `pack_of` says so.
@@ -205,24 +205,26 @@ def elementwise_code(
 
 
 def _targets(read: Sequence[Operand], written: Sequence[Operand]) -> dict[str, str]:
-    """The parameter of each array that is written, another one than that of reading."""
+    """Return the parameter of each array that is written, another one than that of reading."""
     both = {operand.name for operand in written} & {operand.name for operand in read}
     return {operand.name: f"{operand.name}_{'out' * (operand.name in both)}" for operand in written}
 
 
 def _walk(bent: Sequence[Operand], frame: Shape) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
-    """The merged axes of the frame, and the strides of the broadcast arrays on them; nothing where none is broadcast."""
+    """Return the merged axes of the frame, and the strides of the broadcast arrays on them; nothing where none is
+    broadcast.
+    """
     return merged(frame, [broadcast_strides(operand.shape, frame) for operand in bent]) if bent else ((), [])
 
 
 def _walk_parameters(bent: Sequence[Operand], rank: int) -> list[str]:
-    """The parameters of a walk over `rank` axes."""
+    """Return the parameters of a walk over `rank` axes."""
     strides = [f"const uint32 {operand.name}_{axis}" for operand in bent for axis in range(rank)]
     return [*length_parameters("n", rank), *strides]
 
 
 def _place(operand: Operand, rank: int) -> str:
-    """The index of an element of a broadcast array."""
+    """Return the index of an element of a broadcast array."""
     return " + ".join(f"i{axis} * {operand.name}_{axis}" for axis in range(rank)) or "0"
 
 
@@ -233,14 +235,14 @@ def _single(
     targets: Mapping[str, str],
     outputs: Mapping[str, str],
 ) -> str:
-    """The block that computes one element; `places` are the indices of arrays that are broadcast."""
+    """Return the block that computes one element; `places` are the indices of arrays that are broadcast."""
     loads = [f"const R {own.name} = R(load({own.name}_[{places.get(own.name, 'i')}]));" for own in read]
     stores = [f"store({targets[name]}[i], R({in_real(text)}));" for name, text in outputs.items()]
     return "{\n    " + "\n    ".join(line for line in (coordinates, *loads, *stores) if line) + "\n  }"
 
 
 def pack_of(read: Sequence[Operand], written: Sequence[Operand], frame: Shape) -> int:
-    """Number of elements that a thread takes at once: 16 bytes of the widest array that is not broadcast.
+    """Return number of elements that a thread takes at once: 16 bytes of the widest array that is not broadcast.
 
     1 where packs would extend over the end of the innermost axis of one that is.
     """
@@ -261,7 +263,7 @@ def _packed(
     bent: Mapping[str, tuple[str, int]],
     pack: int,
 ) -> str:
-    """The loop over packs of elements; there are none where an array is not aligned to its packs.
+    """Return the loop over packs of elements; there are none where an array is not aligned to its packs.
 
     `bent` has the index and the innermost stride, which is 0 or 1, of each array that is broadcast.
     """
@@ -283,12 +285,12 @@ def _packed(
 
 
 def _misaligned(pointers: Sequence[tuple[Operand, str]], pack: int) -> str:
-    """The expression of the bits of addresses that packs do not have."""
+    """Return the expression of the bits of addresses that packs do not have."""
     return " | ".join(f"(uint64({name}) & {max(pack * ITEM_BYTES[own.dtype], 16) - 1})" for own, name in pointers)
 
 
 def _unrolled(packs: Sequence[tuple[Operand, str]], outputs: Mapping[str, str], pack: int) -> list[str]:
-    """The loop over the elements of a pack."""
+    """Return the loop over the elements of a pack."""
     lines = ["#pragma unroll", f"  for (int item_ = 0; item_ < {pack}; ++item_) {{"]
     lines += [f"    const R {operand.name} = R(load({operand.name}_pack.item[item_]));" for operand, _ in packs]
     lines += [f"    store({name}_made.item[item_], R({in_real(text)}));" for name, text in outputs.items()]

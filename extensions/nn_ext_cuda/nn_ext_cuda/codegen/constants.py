@@ -27,13 +27,13 @@ class Constant:
 
 
 def with_constants(runner: Any, n_arrays: int, constants: Sequence[Constant]) -> WithArrays:
-    """A runner that takes tables after the `n_arrays` arrays of the call."""
+    """Return a runner that takes tables after the `n_arrays` arrays of the call."""
     kept = tuple(constants)
     return WithArrays(runner, n_arrays, lambda: [_on_device(constant) for constant in kept])
 
 
 def _on_device(constant: Constant) -> Array:
-    """The table on the current device, where the current stream finds it."""
+    """Return the table on the current device, where the current stream finds it."""
     from nn_ext_cuda.device.runtime import cupy  # programs can be made without CuPy
 
     return _brought(int(cupy.cuda.Device().id), int(cupy.cuda.get_current_stream().ptr), constant)
@@ -41,7 +41,7 @@ def _on_device(constant: Constant) -> Array:
 
 @lru_cache(maxsize=_MAX_TABLES)
 def _brought(device: int, stream: int, constant: Constant) -> Array:
-    """The table, copied in the order of a stream; another stream would have to wait for the copy, so it has its own."""
+    """Return the table, copied in the order of a stream; another stream would have to wait for the copy, so it has its own."""
     values = constant.make(*constant.arguments)
     table = allocated(values.shape, values.dtype.name)
     UPLOADS.start(table, values)

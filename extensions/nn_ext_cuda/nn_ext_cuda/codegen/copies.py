@@ -36,7 +36,7 @@ class Copies:
         self._launches: list[Launch] = []
 
     def view(self, place: int) -> View:
-        """The whole array at `place`."""
+        """Return the whole array at `place`."""
         if place not in self._views:
             desc = self._arrays[place]
             assert desc is not None
@@ -79,12 +79,12 @@ class Copies:
         return Program(self._launches, len(self._arrays))
 
     def _offset(self, place: int, view: View) -> int:
-        """The distance of the first element of `view` from that of the array."""
+        """Return the distance of the first element of `view` from that of the array."""
         return view.ctypes.data - self.view(place).ctypes.data
 
 
 def copy_code(rank: int, item_bytes: int) -> Code:
-    """The kernel that copies items over `rank` axes; strides may be negative or 0."""
+    """Return the kernel that copies items over `rank` axes; strides may be negative or 0."""
     item = _ITEMS[item_bytes]
     parameters = ["const int64 n", f"const {item}* x", f"{item}* y", "const int64 x_start", "const int64 y_start"]
     parameters += length_parameters("n", rank)
@@ -95,7 +95,7 @@ def copy_code(rank: int, item_bytes: int) -> Code:
 
 
 def turned_axes(lengths: Sequence[int], read: Sequence[int], written: Sequence[int]) -> tuple[int, int] | None:
-    """The axis along which elements are neighbours where they are written, and that where they are read.
+    """Return the axis along which elements are neighbours where they are written, and that where they are read.
 
     None where these are the same, or so short that tiles would be empty for the most part.
     """
@@ -113,7 +113,9 @@ def tiled(
     strides: tuple[Sequence[int], Sequence[int]],
     axes: tuple[int, int],
 ) -> Launch:
-    """A copy by square tiles in shared memory, so that neighbouring threads both read and write neighbouring elements."""
+    """Return a copy by square tiles in shared memory, so that neighbouring threads both read and write neighbouring
+    elements.
+    """
     others = [axis for axis in range(len(lengths)) if axis not in axes]
     rest = [lengths[axis] for axis in others]
     tiles = [-(-lengths[axis] // _TILE) for axis in axes]
@@ -127,7 +129,7 @@ def tiled(
 
 
 def tiled_code(rank: int, item_bytes: int) -> Code:
-    """The kernel for `rank` axes beside the two of the tiles: a is that along which is written, b that of reading."""
+    """Return the kernel for `rank` axes beside the two of the tiles: a is that along which is written, b that of reading."""
     item = _ITEMS[item_bytes]
     parameters = [f"const {item}* x", f"{item}* y", "const int64 x_start", "const int64 y_start"]
     parameters += [f"const uint32 {name}" for name in ("a_length", "a_tiles", "b_length", "b_tiles")]

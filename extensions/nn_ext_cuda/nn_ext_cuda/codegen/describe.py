@@ -6,12 +6,12 @@ from nn_core.ext import ArrayDesc, Call
 
 
 def forward_arrays(call: Call) -> list[ArrayDesc | None]:
-    """Inputs and outputs (aux outputs included)."""
+    """Return inputs and outputs (aux outputs included)."""
     return [*call.inputs, *call.outputs]
 
 
 def backward_arrays(call: Call, wanted: Sequence[bool]) -> list[ArrayDesc | None]:
-    """Inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
+    """Return inputs and outputs that the gradient needs, gradients of the visible outputs, gradients of the wanted inputs."""
     needs = call.spec.needed(call.args)
     inputs = [desc if name in needs else None for name, desc in zip(declared_names(call), call.inputs, strict=True)]
     outputs = [desc if name in needs else None for name, desc in zip(output_names(call), call.outputs, strict=True)]
@@ -31,7 +31,7 @@ def backward_names(call: Call) -> list[str]:
 
 
 def input_names(call: Call) -> list[str]:
-    """The name of each input; those of a variadic one are x_0, x_1, ..."""
+    """Return the name of each input; those of a variadic one are x_0, x_1, ..."""
     names = declared_names(call)
     if not call.spec.variadic:
         return names
@@ -40,17 +40,17 @@ def input_names(call: Call) -> list[str]:
 
 
 def declared_names(call: Call) -> list[str]:
-    """The name of each input in the specification; a variadic one repeats its name."""
+    """Return the name of each input in the specification; a variadic one repeats its name."""
     names = [entry.name for entry in call.spec.inputs]
     return (names + names[-1:] * (len(call.inputs) - len(names)))[: len(call.inputs)]
 
 
 def output_names(call: Call) -> list[str]:
-    """The name of each output; a variadic one repeats its name."""
+    """Return the name of each output; a variadic one repeats its name."""
     names = [entry.name for entry in call.spec.outputs]
     return (names + names[-1:] * (len(call.outputs) - len(names)))[: len(call.outputs)]
 
 
 def n_visible(call: Call) -> int:
-    """Number of outputs that the caller of the function gets."""
+    """Return number of outputs that the caller of the function gets."""
     return len(call.outputs) - sum(entry.aux for entry in call.spec.outputs)

@@ -36,17 +36,17 @@ FLOATING: Final = ("float32", "float16", "bfloat16", "float64")
 
 
 def real_type(dtype: str) -> str:
-    """The C type that arrays of `dtype` are computed in: float, for double precision double."""
+    """Return the C type that arrays of `dtype` are computed in: float, for double precision double."""
     return "double" if dtype == "float64" else "float"
 
 
 def real_dtype(dtype: str) -> str:
-    """The dtype of sums and statistics of arrays of `dtype`."""
+    """Return the dtype of sums and statistics of arrays of `dtype`."""
     return "float64" if dtype == "float64" else "float32"
 
 
 def real(dtype: str, value: Any) -> np.generic:
-    """A number as a kernel over arrays of `dtype` takes it."""
+    """Return a number as a kernel over arrays of `dtype` takes it."""
     return np.float64(value) if dtype == "float64" else np.float32(value)
 
 

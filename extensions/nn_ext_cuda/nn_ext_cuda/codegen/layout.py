@@ -30,7 +30,7 @@ def broadcast_strides(shape: Shape, frame: Shape) -> tuple[int, ...]:
 
 
 def merged(frame: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same walk with as few axes as possible.
+    """Return the same walk with as few axes as possible.
 
     Args:
         frame: Lengths of the axes, outermost first.
@@ -57,12 +57,12 @@ def merged(frame: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tupl
 
 
 def reduced_axes(shape: Shape, frame: Shape) -> tuple[int, ...]:
-    """The axes of `frame` over which the gradient of an array of `shape` is summed."""
+    """Return the axes of `frame` over which the gradient of an array of `shape` is summed."""
     return tuple(k for k, (own, whole) in enumerate(zip(aligned(shape, len(frame)), frame, strict=True)) if own != whole)
 
 
 def split_axes(shape: Shape, axis: int) -> tuple[int, int, int]:
-    """(number of elements before `axis`, its length, number of elements after it)."""
+    """Return (number of elements before `axis`, its length, number of elements after it)."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 

@@ -28,7 +28,7 @@ def located(
     functions: str = "",
     fault: str = "",
 ) -> Program:
-    """The program that runs `statement` for each place of a frame.
+    """Return the program that runs `statement` for each place of a frame.
 
     The statement knows the number i of the place, its coordinates i0, i1, ..., the arrays of the call by their names
     (a gradient is called d and the name of its array), and `numbers`. Neighbouring i are neighbouring threads.

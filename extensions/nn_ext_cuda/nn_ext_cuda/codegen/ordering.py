@@ -29,7 +29,7 @@ class Ordering:
     sizes: list[int] = field(default_factory=list)
 
     def shared(self, n: int, dtype: str) -> int:
-        """A new shared array of `n` elements; its place."""
+        """Return a new shared array of `n` elements; its place."""
         self.sizes.append(n * ITEM_BYTES[dtype])
         return self.n_arrays + len(self.sizes) - 1
 
@@ -54,7 +54,7 @@ class Ordering:
             source, target, spare = target, spare, target
 
     def take_keys(self, x: int, n: int, length: int, inner: int, *, absolute: bool = False) -> int:
-        """The elements of x (outer, length, inner) as keys (outer * inner, length); their place."""
+        """Return the elements of x (outer, length, inner) as keys (outer * inner, length); their place."""
         keys = self.shared(n, real_dtype(self.dtype))
         numbers = map(np.int64, (n, length, inner, absolute))
         self.launches.append(flat(self._code("keys_taken", real_dtype(self.dtype)), n, [*numbers, x, keys]))
@@ -63,7 +63,7 @@ class Ordering:
     def pick(
         self, x: int, places: int, y: int | None, index: int | None, *, frame: tuple[int, int, int], count: int, spread: bool
     ) -> None:
-        """The first `count` elements of each sorted row of x, whose frame is (n, length, inner)."""
+        """Return the first `count` elements of each sorted row of x, whose frame is (n, length, inner)."""
         targets: list[Argument] = [_NULL if place is None else place for place in (y, index)]
         numbers = map(np.int64, (*frame, count, spread))
         code = self._code("picked", real_dtype(self.dtype))

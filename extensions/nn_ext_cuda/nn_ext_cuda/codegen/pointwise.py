@@ -76,7 +76,7 @@ class Pointwise:
         return composition.program()
 
     def _shapes(self, call: Call) -> dict[str, Shape]:
-        """The shapes of inputs and of their gradients, with the rank of the output."""
+        """Return the shapes of inputs and of their gradients, with the rank of the output."""
         given = self._align(call) if self._align else [desc.shape if desc else () for desc in call.inputs]
         rank = len(call.outputs[0].shape)
         shapes = {name: aligned(tuple(shape), rank) for name, shape in zip(input_names(call), given, strict=True)}

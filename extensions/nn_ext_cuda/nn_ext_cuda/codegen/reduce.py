@@ -32,7 +32,7 @@ _MOST_SHARED: Final = 32768
 def reduction(
     wanted: Reduction, dtype: str, frame: Shape, axes: Sequence[int], partial_place: int
 ) -> tuple[list[Launch], list[tuple[Shape, str]]]:
-    """The launches that reduce over `axes` of `frame`. What is read is read once for all results.
+    """Return the launches that reduce over `axes` of `frame`. What is read is read once for all results.
 
     Args:
         wanted: The arrays and expressions.
@@ -75,7 +75,7 @@ def _launch(
     pack: int = 1,
     merges: bool = False,
 ) -> Launch:
-    """The launch of a grid and blocks; `counts` are the numbers of kept and of reduced elements."""
+    """Return the launch of a grid and blocks; `counts` are the numbers of kept and of reduced elements."""
     grid, block = form
     n_kept, n_reduced = counts
     text = " ".join([*wanted.summands.values(), *(value for _, value in (*wanted.stored, *wanted.results))])
@@ -96,7 +96,7 @@ def _product(frame: Shape, axes: Sequence[int]) -> int:
 
 
 def _innermost(frame: Shape) -> int:
-    """The last axis that has more than one place."""
+    """Return the last axis that has more than one place."""
     return max((axis for axis, length in enumerate(frame) if length > 1), default=0)
 
 
@@ -109,7 +109,9 @@ def _plans(read: Sequence[Operand], frame: Shape, groups: Sequence[Sequence[int]
 
 
 def _pack_of(wanted: Reduction, frame: Shape, plan: Plan, real_bytes: int) -> int:
-    """Number of neighbouring elements that a thread takes at once: 16 bytes of the widest array of the frame's shape."""
+    """Return number of neighbouring elements that a thread takes at once: 16 bytes of the widest array of the frame's
+    shape.
+    """
     (lengths, _), whole = plan, [operand for operand in wanted.walked if operand.shape == tuple(frame)]
     if not lengths or not whole:
         return 1
@@ -120,14 +122,14 @@ def _pack_of(wanted: Reduction, frame: Shape, plan: Plan, real_bytes: int) -> in
 
 
 def _walk_arguments(plans: Sequence[Plan]) -> Iterator[Argument]:
-    """The numbers of the plans, in the order of the parameters of the kernel."""
+    """Yield the numbers of the plans, in the order of the parameters of the kernel."""
     for lengths, strides in plans:
         yield from length_arguments(lengths)
         yield from (np.uint32(stride) for own in strides for stride in own)
 
 
 def _power_of_two(least: int, low: int, high: int) -> int:
-    """The smallest power of 2 from `low` to `high` that is at least `least`, or `high`."""
+    """Return the smallest power of 2 from `low` to `high` that is at least `least`, or `high`."""
     found = low
     while found < min(least, high):
         found *= 2

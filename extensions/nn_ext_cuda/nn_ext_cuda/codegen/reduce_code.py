@@ -78,7 +78,7 @@ class Reduction:
 def reduction_code(
     wanted: Reduction, real_name: str, plans: Sequence[Plan], *, by_rows: bool, pack: int, merges: bool
 ) -> Code:
-    """The kernel.
+    """Return the kernel.
 
     Args:
         wanted: What it reduces.
@@ -136,7 +136,7 @@ class _Taken:
 
 
 def _taking(wanted: Reduction, columns: int, step: int) -> _Taken:
-    """The statements for summands."""
+    """Return the statements for summands."""
     column = "column_" if columns > 1 else "0"
     values = [f"R({in_real(text)})" for text in wanted.summands.values()]
     if wanted.combine != MOMENTS:
@@ -155,7 +155,7 @@ def _taking(wanted: Reduction, columns: int, step: int) -> _Taken:
 
 
 def _merging(wanted: Reduction) -> _Taken:
-    """The statements for partial results."""
+    """Return the statements for partial results."""
     parts = [part.name for part in wanted.read]
     if wanted.combine != MOMENTS:
         return _Taken(_combined(wanted.combine, "0", parts))
@@ -197,7 +197,7 @@ class _Walk:
         self.kept = "\n    ".join([unravelled("k", "kn", len(kept_lengths)), *self._holds()])
 
     def _place(self, number: int, letters: str) -> str:
-        """The index of an element of an array."""
+        """Return the index of an element of an array."""
         name = self._arrays[number].name
         parts = [f"{letter}{k} * {name}_{letter}{k}" for letter in letters for k in range(self._ranks[letter])]
         return " + ".join(parts) or "0"
@@ -212,7 +212,7 @@ class _Walk:
                 yield f"for (int column_ = 0; column_ < {columns}; ++column_) {operand.name}_held[column_] = {value};"
 
     def loops(self, taken: _Taken) -> str:
-        """The loop over the reduced elements of a thread; where packs are aligned, one that reads these at once."""
+        """Return the loop over the reduced elements of a thread; where packs are aligned, one that reads these at once."""
         text = self._loop(taken.each, packed=False)
         packs = [f"(uint64({self._arrays[k].name}_) & (sizeof({self._pack_type(k)}) - 1))" for k in self._packs()]
         if self._pack > 1 and packs:
@@ -225,7 +225,7 @@ class _Walk:
         return f"{text}\n{taken.last}"
 
     def _packs(self) -> list[int]:
-        """The numbers of arrays whose elements a thread reads in packs."""
+        """Return the numbers of arrays whose elements a thread reads in packs."""
         return [k for k in range(len(self._arrays)) if not self._is_held[k] and self._inner[k]]
 
     def _pack_type(self, number: int) -> str:
@@ -264,7 +264,7 @@ class _Walk:
 
 
 def _arrays(wanted: Reduction) -> list[str]:
-    """The parameters for arrays."""
+    """Return the parameters for arrays."""
     read = [f"const {operand.c_type}* {operand.name}_" for operand in wanted.read]
     read += [f"{target.c_type}* {target.name}_" for target, _ in wanted.stored]
     kept = [f"const {operand.c_type}* {operand.name}_kept" for operand in wanted.kept]

@@ -27,7 +27,7 @@ def row_program(
     types: Mapping[str, str] | None = None,
     **defines: int,
 ) -> Program:
-    """The program of one launch over the rows of an array of `shape` along `axis`; see `row_code` for `types`."""
+    """Return the program of one launch over the rows of an array of `shape` along `axis`; see `row_code` for `types`."""
     outer, length, inner = split_axes(shape, axis)
     n_rows = outer * inner
     if n_rows * length == 0:
@@ -59,7 +59,7 @@ def _rows_of_block(length: int, inner: int) -> int:
 
 
 def row_code(file: str, function: str, dtype: str, types: Mapping[str, str] | None = None, **defines: int) -> Code:
-    """A function of a file that includes rows.cuh; `types` are names of C types besides T."""
+    """Return a function of a file that includes rows.cuh; `types` are names of C types besides T."""
     header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     header += "".join(f"typedef {own} {name};\n" for name, own in {"T": C_TYPES[dtype], **(types or {})}.items())
     header += TELL * defines.get("TELLS", 0)
@@ -67,7 +67,7 @@ def row_code(file: str, function: str, dtype: str, types: Mapping[str, str] | No
 
 
 def lanes_of(length: int) -> int:
-    """Number of threads, of 256, that share a row of neighbouring elements: a power of two from 32 on."""
+    """Return number of threads, of 256, that share a row of neighbouring elements: a power of two from 32 on."""
     lanes = 32
     while lanes < min(length, 256):
         lanes *= 2

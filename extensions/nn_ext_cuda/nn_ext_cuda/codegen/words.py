@@ -78,7 +78,7 @@ class Letter:
 
 
 def _chunk(targets: list[int]) -> tuple[Any, Any, int]:
-    """The function for some targets, the table of them on the device, and how many words it takes."""
+    """Return the function for some targets, the table of them on the device, and how many words it takes."""
     from nn_ext_cuda.device.runtime import cupy  # sources can be made without CuPy
 
     n = 1 << max(len(targets) - 1, 1).bit_length()
@@ -87,12 +87,12 @@ def _chunk(targets: list[int]) -> tuple[Any, Any, int]:
 
 
 def put_words_code(n: int) -> Code:
-    """The kernel that writes `n` words, one after the other."""
+    """Return the kernel that writes `n` words, one after the other."""
     return _words_code("put_words", "uint64* memory", n, "memory[threadIdx.x]")
 
 
 def set_words_code(n: int) -> Code:
-    """The kernel that writes `n` words to as many places; equal places get equal words."""
+    """Return the kernel that writes `n` words to as many places; equal places get equal words."""
     return _words_code("set_words", "const uint64* targets", n, "*(uint64*)targets[threadIdx.x]")
 
 

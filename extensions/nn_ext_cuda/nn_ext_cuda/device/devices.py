@@ -22,7 +22,7 @@ class MemoryInfo(NamedTuple):
 
 
 def get_device_count() -> int:
-    """Number of CUDA devices."""
+    """Return number of CUDA devices."""
     return int(cupy.cuda.runtime.getDeviceCount())
 
 

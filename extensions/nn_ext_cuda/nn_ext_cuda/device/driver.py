@@ -36,14 +36,14 @@ class Driver:
         return self._library is not None
 
     def cuda_version(self) -> tuple[int, int]:
-        """The newest CUDA that the driver runs, as (major, minor)."""
+        """Return the newest CUDA that the driver runs, as (major, minor)."""
         number = ctypes.c_int(0)
         if self._library is not None:
             self._library.cuDriverGetVersion(ctypes.byref(number))
         return number.value // 1000, number.value % 1000 // 10
 
     def device_count(self) -> tuple[int, int]:
-        """(number of devices, status of the driver); a status other than 0 says why there are none."""
+        """Return (number of devices, status of the driver); a status other than 0 says why there are none."""
         count = ctypes.c_int(0)
         if self._library is None:
             return 0, _NO_DEVICE

@@ -40,7 +40,7 @@ _STICKY: Final = (
 
 
 def out_of_memory(what: str, shape: Shape, dtype: str, free_bytes: int, total_bytes: int) -> DeviceMemoryError:
-    """The exception for an array that could not be allocated."""
+    """Return the exception for an array that could not be allocated."""
     n_bytes = math.prod(shape) * ITEM_BYTES.get(dtype, 1)
     return DeviceMemoryError(
         f"{what}: an array of shape {tuple(shape)} and dtype {dtype} ({_mebibytes(n_bytes)}) must fit into the memory of "
@@ -50,7 +50,7 @@ def out_of_memory(what: str, shape: Shape, dtype: str, free_bytes: int, total_by
 
 
 def failed(what: str, error: Exception, arrays: Sequence[Array | None] = ()) -> NNCoreError:
-    """The exception for a launch or a call of a library that failed on these arrays.
+    """Return the exception for a launch or a call of a library that failed on these arrays.
 
     Raises:
         DeviceMemoryError, DeviceLostError: `error` itself, where it says so already; it keeps its cause.
@@ -76,7 +76,7 @@ def is_sticky(error: Exception) -> bool:
 
 
 def not_compiled(name: str, error: Exception) -> DeviceError:
-    """The exception for a kernel that could not be compiled or loaded."""
+    """Return the exception for a kernel that could not be compiled or loaded."""
     text = str(error).strip()
     if "nvrtc" in f"{type(error).__name__} {text}".lower() and "compil" not in type(error).__name__.lower():
         return DeviceError(

@@ -38,7 +38,7 @@ class Faults:
         self._lock = threading.Lock()
 
     def number(self, text: str) -> np.int64:
-        """The number of a message, in which {} stands for the value at fault."""
+        """Return the number of a message, in which {} stands for the value at fault."""
         with self._lock:
             if text not in self._numbers:
                 self._texts.append(text)
@@ -46,7 +46,7 @@ class Faults:
             return np.int64(self._numbers[text])
 
     def address(self) -> np.uint64:
-        """The address of the word, for kernels."""
+        """Return the address of the word, for kernels."""
         from nn_ext_cuda.device.runtime import cupy  # programs can be made without CuPy
 
         with self._lock:
@@ -74,21 +74,21 @@ FAULTS: Final = Faults()
 
 
 def parameters_of(fault: str) -> Sequence[str]:
-    """The parameters of a kernel that may tell of a fault with this message; none without a message."""
+    """Return the parameters of a kernel that may tell of a fault with this message; none without a message."""
     return PARAMETERS if fault else ()
 
 
 def arguments_of(fault: str) -> list[Any]:
-    """The arguments of a launch for these parameters."""
+    """Return the arguments of a launch for these parameters."""
     return [FAULTS, FAULTS.number(fault)] if fault else []
 
 
 def beyond_classes(api: str, n_classes: int) -> str:
-    """The message for a label that is no class."""
+    """Return the message for a label that is no class."""
     return f"{api}: target must be below {n_classes}, the number of classes, got {{}}"
 
 
 def beyond_length(api: str, name: str, *lengths: int) -> str:
-    """The message for an index out of the axes that it names."""
+    """Return the message for an index out of the axes that it names."""
     reach = " or ".join(f"[{-length}, {length})" for length in dict.fromkeys(lengths))
     return f"{api}: {name} must be in {reach}, got {{}}"

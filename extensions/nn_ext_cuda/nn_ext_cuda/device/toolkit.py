@@ -59,7 +59,7 @@ class Toolkit:
         return any((folder / "include" / HEADER).exists() for folder in self._folders)
 
     def lacks(self, cupy: str) -> str | None:
-        """A sentence about what is missing, with the line that installs it, or None.
+        """Return a sentence about what is missing, with the line that installs it, or None.
 
         Args:
             cupy: Name of the installed package that brings CuPy.
@@ -74,7 +74,7 @@ class Toolkit:
 
 
 def places(version: int) -> Iterator[Path]:
-    """The folders where parts of a toolkit may be: of wheels, of conda, of the variables, of the system."""
+    """Yield the folders where parts of a toolkit may be: of wheels, of conda, of the variables, of the system."""
     for root in _wheels():
         yield from (root / name for name in (f"cu{version}", "cuda_nvrtc", "cuda_runtime"))
     for prefix in filter(None, (os.environ.get("CONDA_PREFIX"), sys.prefix)):
@@ -90,7 +90,7 @@ def places(version: int) -> Iterator[Path]:
 
 
 def _wheels() -> list[Path]:
-    """The folders of the packages of NVIDIA."""
+    """Return the folders of the packages of NVIDIA."""
     try:
         found = find_spec("nvidia")
     except ValueError:  # a module without a specification has the name

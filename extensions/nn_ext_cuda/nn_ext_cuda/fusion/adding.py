@@ -30,15 +30,15 @@ class Gradients(Wrapped):
         return tuple(getattr(self._runner, "weights", ()))
 
     def bind(self, *arrays: Array) -> Any:
-        """The step on these arrays."""
+        """Return the step on these arrays."""
         return self._runner.bind(*arrays)
 
     def accumulating(self, places: Collection[int]) -> Runner | None:
-        """The runner that adds the gradients at `places` to these arrays; None where there is none."""
+        """Return the runner that adds the gradients at `places` to these arrays; None where there is none."""
         return self._make(places)
 
 
 def gradients(make: Make) -> Gradients | None:
-    """The runner that `make` makes for no place, with its others; None where there is none."""
+    """Return the runner that `make` makes for no place, with its others; None where there is none."""
     runner = make(())
     return None if runner is None else Gradients(runner, make)

@@ -27,7 +27,7 @@ class Joinable(Wrapped):
         self._is_backward = is_backward
 
     def bind(self, *arrays: Array) -> "JoinableStep":
-        """The step on these arrays."""
+        """Return the step on these arrays."""
         return JoinableStep(self._runner.bind(*arrays), arrays, self._call, self._joined, self._is_backward)
 
 
@@ -59,13 +59,13 @@ class JoinableStep(ReplaceableStep):
         return len(self._call.inputs) + len(self._call.outputs)
 
     def with_relu(self, y: Array, z: Array | None) -> Any:
-        """The step that writes the ReLU of its result, or of the sum of that and z, to `y`."""
+        """Return the step that writes the ReLU of its result, or of the sum of that and z, to `y`."""
         arrays = list(self.arrays)
         arrays[self.y_place] = y
         return self._joined(z is not None).bind(*arrays, z)
 
     def through_relu(self, y: Array, dy: Array, dz: Array | None) -> Any:
-        """The step that computes the gradients from that of a ReLU whose result is `y`, and `dz` in passing."""
+        """Return the step that computes the gradients from that of a ReLU whose result is `y`, and `dz` in passing."""
         arrays = list(self.arrays)
         arrays[self.y_place], arrays[self.dy_place] = y, dy
         return self._joined(dz is not None).bind(*arrays, dz)

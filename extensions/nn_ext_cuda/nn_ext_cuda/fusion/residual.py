@@ -78,7 +78,9 @@ class _Gradients:
 
 
 def _relu_after(steps: Sequence[Any], normalization: JoinableStep) -> _Gradients | None:
-    """The gradients from which a normalization has its own; what others read of those in between is one of a summand."""
+    """Return the gradients from which a normalization has its own; what others read of those in between is one of a
+    summand.
+    """
     dy = normalization.arrays[normalization.dy_place]
     last, is_over = _maker(steps, dy), normalization.dy_place in normalization.ends
     if last is None:
@@ -100,7 +102,7 @@ def _relu_after(steps: Sequence[Any], normalization: JoinableStep) -> _Gradients
 
 
 def _before_sum(steps: Sequence[Any], last: int, dy: Array) -> tuple[int | None, Array, Array | None]:
-    """The step whose gradient that of a sum is, this gradient, and that of the summand that does not have `dy`."""
+    """Return the step whose gradient that of a sum is, this gradient, and that of the summand that does not have `dy`."""
     dsum, one, other = steps[last].arrays[3:6]
     first = _maker(steps[:last], dsum) if _is_over(steps[last], 3) else None
     return first, dsum, other if one is not None and is_all_of(one, dy) else one
@@ -111,7 +113,7 @@ def _given(*arrays: Array | None, besides: Array | None = None) -> list[Array]:
 
 
 def _maker(steps: Sequence[Any], array: Array) -> int | None:
-    """The number of the last step that computes all of `array`, if it is one that can be joined and is near."""
+    """Return the number of the last step that computes all of `array`, if it is one that can be joined and is near."""
     for number in range(len(steps) - 1, max(len(steps) - 1 - _REACH, -1), -1):
         if any(result is not None and is_all_of(result, array) for result in _results(steps[number])):
             return number
@@ -129,7 +131,7 @@ def _results(step: Any) -> list[Array | None]:
 
 
 def _candidates(steps: Sequence[Any], last: int) -> list[tuple[int, Array | None]]:
-    """The normalizations whose result, or sum with z, is that of step `last`, with z; the latest one first."""
+    """Return the normalizations whose result, or sum with z, is that of step `last`, with z; the latest one first."""
     if isinstance(steps[last], JoinableStep):
         return [(last, None)]
     total = steps[last]
@@ -147,7 +149,7 @@ def _candidates(steps: Sequence[Any], last: int) -> list[tuple[int, Array | None
 
 
 def _joined_forward(steps: Sequence[Any], first: int, last: int, source: Array, target: Array, z: Array | None) -> Any | None:
-    """The joined step at the place of the ReLU, or None."""
+    """Return the joined step at the place of the ReLU, or None."""
     normalization: JoinableStep = steps[first]
     y = normalization.arrays[normalization.y_place]
     assert y is not None
@@ -189,7 +191,7 @@ def _may_write(dx: Array | None, dz: Array | None, x: Array, read: Sequence[Arra
 
 
 def _others(normalization: JoinableStep, place: int) -> list[Any]:
-    """The first array, x, and all others that there are, except the one at `place`."""
+    """Return the first array, x, and all others that there are, except the one at `place`."""
     arrays = normalization.arrays
     return [arrays[0], *[array for k, array in enumerate(arrays[1:], 1) if array is not None and k != place]]
 

@@ -34,11 +34,11 @@ class Summing(Wrapped):
         self._is_backward = is_backward
 
     def summed(self) -> Any:
-        """The runner with a sum."""
+        """Return the runner with a sum."""
         return self._with_sum()
 
     def bind(self, *arrays: Array) -> "SummingStep":
-        """The step on these arrays."""
+        """Return the step on these arrays."""
         return SummingStep(self._runner.bind(*arrays), arrays, self._with_sum, self._place, self._is_backward)
 
 
@@ -70,7 +70,7 @@ class SummingStep(ReplaceableStep):
         return [array for place, array in enumerate(self.arrays) if array is not None and place != self.place]
 
     def summed(self, x: Array, *further: Array) -> Any:
-        """The step with a sum: `x` in place of x or dx, and the further arrays."""
+        """Return the step with a sum: `x` in place of x or dx, and the further arrays."""
         arrays = list(self.arrays)
         arrays[self.place] = x
         return self._with_sum().bind(*arrays, *further)

@@ -51,7 +51,7 @@ LIBRARIES: Final = ("libcublas.so.13", "libcublas.so.12")
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The library: the one that CuPy's own search finds, else the one that the loader finds."""
+    """Return the library: the one that CuPy's own search finds, else the one that the loader finds."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib  # comes with CuPy 14
 
@@ -99,7 +99,7 @@ class Handle:
         check("cublasSetWorkspace", self._library.cublasSetWorkspace_v2(self._handle, pointer, size))
 
     def light(self, light_library: Any) -> Any:
-        """The handle of cublasLt, made at the first use, which must not be while a stream is captured."""
+        """Return the handle of cublasLt, made at the first use, which must not be while a stream is captured."""
         if self._light is None:
             made = ctypes.c_void_p()
             check("cublasLtCreate", light_library.cublasLtCreate(ctypes.byref(made)))
@@ -113,7 +113,7 @@ class Handle:
 
 
 def handle() -> Handle:
-    """The handle for this thread and its current device and stream, made at the first use."""
+    """Return the handle for this thread and its current device and stream, made at the first use."""
     from nn_ext_cuda.device.runtime import cupy  # everything else here does without it
 
     stream = int(cupy.cuda.get_current_stream().ptr)
@@ -164,7 +164,7 @@ def gemm(
     tf32: bool,
     accumulate: bool,
 ) -> Gemm:
-    """The calls for row-major C = A B (+ C, if `accumulate`).
+    """Return the calls for row-major C = A B (+ C, if `accumulate`).
 
     Where the matrices are one `step` apart this is cublasGemmStridedBatchedEx, otherwise
     cublasGemmBatchedEx with tables of addresses on the device, which are made now. Where tensor cores could read beside the
@@ -208,7 +208,7 @@ def gemm(
 
 
 def _operand(base: int, matrix: Matrix, count: int, dtype: str, tables: list[Array] | None) -> tuple[Any, ...]:
-    """The arguments of an operand; the table of its addresses, if there is to be one, is added to `tables`."""
+    """Return the arguments of an operand; the table of its addresses, if there is to be one, is added to `tables`."""
     first = base + matrix.start * ITEM_BYTES[dtype]
     if tables is not None:
         tables.append(_addresses(first, matrix, count, ITEM_BYTES[dtype]))
@@ -220,7 +220,9 @@ def _operand(base: int, matrix: Matrix, count: int, dtype: str, tables: list[Arr
 def _parts(
     bases: Sequence[int], matrices: tuple[Matrix, Matrix, Matrix], count: int, dtype: str, compute: int
 ) -> list[tuple[Sequence[Matrix], int]]:
-    """The matrices of each call, and the number of its products: one call, unless a table would have misaligned addresses."""
+    """Return the matrices of each call, and the number of its products: one call, unless a table would have misaligned
+    addresses.
+    """
     whole: list[tuple[Sequence[Matrix], int]] = [(matrices, count)]
     uses_tensor_cores = ITEM_BYTES[dtype] == 2 or compute == COMPUTE_TF32
     if not uses_tensor_cores or all(isinstance(matrix.step, int) for matrix in matrices):
@@ -251,12 +253,12 @@ def _strided(matrices: Sequence[Matrix], places: Any) -> Iterator[tuple[Sequence
 
 
 def _places(matrix: Matrix, count: int) -> Any:
-    """The offset of each matrix from the first one, in elements."""
+    """Return the offset of each matrix from the first one, in elements."""
     return np.arange(count) * matrix.step if isinstance(matrix.step, int) else np.array(matrix.step)
 
 
 def _addresses(first: int, matrix: Matrix, count: int, item_bytes: int) -> Array:
-    """The address of each matrix, on the device."""
+    """Return the address of each matrix, on the device."""
     from nn_ext_cuda.device.runtime import cupy  # see handle
 
     return cupy.asarray(np.uint64(first) + _places(matrix, count).astype(np.uint64) * np.uint64(item_bytes))

@@ -80,7 +80,7 @@ _CHOSEN: dict[Any, Any] = {}
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The library, or None where there is none."""
+    """Return the library, or None where there is none."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib  # comes with CuPy 14
 
@@ -137,7 +137,7 @@ class LightProduct:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> Any:
-        """The product of these arrays."""
+        """Return the product of these arrays."""
         given = library()
         if given is None or 0 in self.sizes or not self._is_vector_aligned(arrays):
             return self.otherwise.bind(*arrays)
@@ -149,7 +149,7 @@ class LightProduct:
 
 
 def _compute_type(product: LightProduct) -> int:
-    """The cublasComputeType of a product."""
+    """Return the cublasComputeType of a product."""
     if product.dtype == "float64":
         return blas.COMPUTE_DOUBLE
     return blas.COMPUTE_TF32 if product.tf32 and product.dtype == "float32" else blas.COMPUTE_FLOAT
@@ -266,7 +266,7 @@ class Prepared:
             self._set("cublasLtMatmulDesc", self._operation, _AUX_LEAD, ctypes.c_int64(self.product.c.lead))
 
     def _choose(self, alignments: tuple[int, ...]) -> Any:
-        """The algorithm that cublasLt thinks best, or None."""
+        """Return the algorithm that cublasLt thinks best, or None."""
         preference = self._make("cublasLtMatmulPreference")
         wanted: list[tuple[int, Any]] = [(_MAX_WORKSPACE_BYTES, ctypes.c_size_t(blas.WORKSPACE_BYTES))]
         wanted.append((_REDUCTION_SCHEMES, ctypes.c_uint32(_reductions())))
@@ -375,7 +375,7 @@ class LightStep:
         LightStep(tried)()
 
     def fused(self, fusion: Fusion) -> "LightStep | None":
-        """The product that does `fusion` with its result; None where the library has no algorithm for that."""
+        """Return the product that does `fusion` with its result; None where the library has no algorithm for that."""
         prepared = Prepared(library(), self.product, self._prepared.given_arrays, fusion)
         return LightStep(prepared) if prepared.algorithm is not None else None
 

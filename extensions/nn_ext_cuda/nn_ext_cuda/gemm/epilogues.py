@@ -32,7 +32,7 @@ _N_TRIED: Final = 4096
 
 
 def joined(steps: Sequence[Step]) -> list[Step]:
-    """The steps, where products and normalizations, and what is computed of each element of their results, are one."""
+    """Return the steps, where products and normalizations, and what is computed of each element of their results, are one."""
     result: list[Any] = []
     for step in steps:
         name = step.name if isinstance(step, Launches) else ""
@@ -60,7 +60,7 @@ def _is_taken(result: list[Any], step: Any, name: str) -> bool:
 
 
 def _activated(product: LightStep, step: Any) -> LightStep | None:
-    """A product with a bias, and the activation of its result."""
+    """Return a product with a bias, and the activation of its result."""
     source, target = step.arrays
     if product.is_fused or product.product.epilogue is not Epilogue.BIAS or not is_all_of(source, product.result):
         return None

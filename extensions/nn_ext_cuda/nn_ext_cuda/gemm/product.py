@@ -38,7 +38,7 @@ class Product:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> "ProductStep":
-        """The product of these arrays."""
+        """Return the product of these arrays."""
         matrices = self.a, self.b, self.c
         held = [arrays[matrix.place] for matrix in matrices]
         if math.prod((*self.sizes[:2], self.count)) == 0:

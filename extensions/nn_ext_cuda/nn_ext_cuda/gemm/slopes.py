@@ -61,7 +61,9 @@ class _Found:
 
 
 def _product_of(steps: Sequence[Any], result: Array) -> _Found | None:
-    """The product that computes `result`, if it is not too far back, and if all steps since say what they read and write."""
+    """Return the product that computes `result`, if it is not too far back, and if all steps since say what they read and
+    write.
+    """
     between: list[Array] = []
     for number in range(len(steps) - 1, max(len(steps) - 1 - _REACH, -1), -1):
         parts = steps[number].steps if isinstance(steps[number], ChainStep) else (steps[number],)
@@ -77,7 +79,7 @@ def _product_of(steps: Sequence[Any], result: Array) -> _Found | None:
 
 
 def _sloped(found: _Found, x: Array, dy: Array, dx: Array) -> LightStep | None:
-    """The product of whose result dy the gradient dx is computed; None where it cannot come later, or in one launch."""
+    """Return the product of whose result dy the gradient dx is computed; None where it cannot come later, or in one launch."""
     product, arrays = found.step.product, found.step.arrays
     if not _is_plain(product) or not may_be_further(x, product.c.lead, dx):
         return None

@@ -41,7 +41,7 @@ class Softmax:
 
 
 def _slope_per_channel(call: Call) -> Sequence[Shape]:
-    """The slopes of PReLU run along the axis of the channels, or there is one for all."""
+    """Return the slopes of PReLU run along the axis of the channels, or there is one for all."""
     x, slope = (desc.shape for desc in call.inputs if desc is not None)
     axis = call.args["base_axis"]
     assert isinstance(axis, int)
@@ -50,7 +50,7 @@ def _slope_per_channel(call: Call) -> Sequence[Shape]:
 
 
 def _leaky_relu_slope(call: Call) -> dict[str, str]:
-    """The sign of x tells the slope, as that of y does unless alpha turns it over."""
+    """Return the sign of x tells the slope, as that of y does unless alpha turns it over."""
     (seen,) = call.spec.needed(call.args)
     return {"x": f"{seen} > 0 ? dy : alpha * dy"}
 

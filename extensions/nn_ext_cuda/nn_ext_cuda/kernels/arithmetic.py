@@ -9,7 +9,7 @@ from nn_ext_cuda.codegen.pointwise import Pointwise
 
 
 def _leading(call: Call) -> Sequence[Shape]:
-    """The axes of the condition are the leading ones of the other two."""
+    """Return the axes of the condition are the leading ones of the other two."""
     condition, x_true, x_false = (desc.shape for desc in call.inputs if desc is not None)
     return condition + (1,) * (len(x_true) - len(condition)), x_true, x_false
 

@@ -88,7 +88,7 @@ class ScaledDotProductAttention:
         return None
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:
-        """The shape of the logarithms, in the precision of sums."""
+        """Return the shape of the logarithms, in the precision of sums."""
         return [log_sum_shape(call)]
 
     def strided(self, call: Call) -> bool:
@@ -100,14 +100,14 @@ class ScaledDotProductAttention:
         return Program(self._forward_launches(call), len(forward_arrays(call)))
 
     def _forward_launches(self, call: Call, dropping: Sequence[Argument] = ()) -> list[Launch]:
-        """The launch for y and the logarithms; `dropping` are the arguments of dropout."""
+        """Return the launch for y and the logarithms; `dropping` are the arguments of dropout."""
         sizes = _sizes(call)
         read = (*_head(call), *_lying(call, _Q, _K, _V), *_mask_arguments(call))
         arguments = (*read, *_lying(call, _Y), self._places.log_sum, *dropping)
         return _launches(call, "attention", sizes.heads * _n_tiles(call, sizes.n_queries), [sizes.depth], arguments)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """A launch each for dy.y, for dq, for dk and dv, and for the gradient of the mask."""
+        """Return a launch each for dy.y, for dq, for dk and dv, and for the gradient of the mask."""
         return self._backward(call, wanted)
 
     def _backward(self, call: Call, wanted: Sequence[bool], dropping: Sequence[Argument] = ()) -> Runner | None:
@@ -139,19 +139,19 @@ class DropoutAttention(ScaledDotProductAttention):
     _places: ClassVar[_ArrayNumbers] = _DROPPING
 
     def forward(self, call: Call) -> Runner:
-        """A launch more, which keeps the key for the backward pass."""
+        """Return a launch more, which keeps the key for the backward pass."""
         key = self._places.key
         code = _code(call, "attention_drawn")
         launches = [Launch(code, (1,), (2,), (key, _DRAWN)), *self._forward_launches(call, [key, *dropping(call)])]
         return SeededProgram(launches, len(forward_arrays(call)) + 1)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The launches without dropout, which draw the factors of the weights again."""
+        """Return the launches without dropout, which draw the factors of the weights again."""
         return self._backward(call, wanted, [_DRAWN, *dropping(call)])
 
 
 def log_sum_shape(call: Call) -> Shape:
-    """The shape of log_sum in elements of its dtype, where each number takes as many as one of the dtype of sums."""
+    """Return the shape of log_sum in elements of its dtype, where each number takes as many as one of the dtype of sums."""
     desc = call.outputs[-1]
     n = ITEM_BYTES[real_dtype(call.dtype)] // ITEM_BYTES[desc.dtype]
     return (*_present(call.inputs[_Q]).shape[:-1], n)
@@ -168,7 +168,7 @@ def _sizes(call: Call) -> Sizes:
 
 
 def _tile(call: Call) -> int:
-    """The largest tile that is not twice as long as both queries and keys."""
+    """Return the largest tile that is not twice as long as both queries and keys."""
     sizes = _sizes(call)
     longest = max(sizes.n_queries, sizes.n_keys)
     tiles = _TILES[1:] if call.dtype == "float64" else _TILES
@@ -252,7 +252,9 @@ def _mask_blocks(call: Call) -> tuple[int, int]:
 
 
 def _mask_arguments(call: Call) -> list[Argument]:
-    """The mask or null, length and stride of each axis of heads, innermost first, and the strides of queries and keys."""
+    """Return the mask or null, length and stride of each axis of heads, innermost first, and the strides of queries and
+    keys.
+    """
     heads, query, key = _mask_strides(call)
     values: Argument = np.uint64(0) if call.inputs[_MASK] is None else _MASK
     return [values, *[np.int64(number) for pair in reversed(heads) for number in pair], np.int64(query), np.int64(key)]

@@ -45,7 +45,7 @@ class Sourced:
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the positions, and one that reads."""
+        """Return a launch for the positions, and one that reads."""
         x, y = _given(call, 0), call.outputs[0]
         base_axis = _integer(call, "base_axis")
         fill = call.args.get("constant_value", 0.0)
@@ -59,7 +59,7 @@ class Sourced:
         return None
 
     def _positions(self, call: Call, x: Shape, y: Shape) -> list[Launch]:
-        """The launch that writes the positions."""
+        """Return the launch that writes the positions."""
         base_axis = _integer(call, "base_axis")
         lengths, made, numbers = x[base_axis:], y[base_axis:], self._of_axis(call, x)
         n_axes, width, n = len(made), sum(made), call.outputs[1].size
@@ -80,12 +80,12 @@ class Sourced:
 
 
 def _chosen(values: Sequence[int]) -> str:
-    """The value that belongs to the number `axis`."""
+    """Return the value that belongs to the number `axis`."""
     return " : ".join([*[f"axis == {k} ? int64({value})" for k, value in enumerate(values[:-1])], f"int64({values[-1]})"])
 
 
 def _read(call: Call, lengths: Shape, made: Shape, fill: float, *, fault: str) -> Program:
-    """The program that reads samples of `lengths` at the positions in `source`; -1 gives `fill`."""
+    """Return the program that reads samples of `lengths` at the positions in `source`; -1 gives `fill`."""
     numbers: dict[str, int | float] = {"width": sum(made), "fill": fill}
     lines, index, is_out = [], "int64(i0)", []
     for axis, length in enumerate(lengths):
@@ -145,7 +145,7 @@ class ScatterAxes(GatherAxes):
 
 
 def _fault(call: Call, lengths: Shape) -> str:
-    """The message for a position beyond an axis."""
+    """Return the message for a position beyond an axis."""
     return beyond_length(call.spec.api, "source", *lengths)
 
 
@@ -157,7 +157,7 @@ class RandomErase:
         return refuse_sizes(call.inputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """A launch each for the patches, for what is kept, and for the new values."""
+        """Return a launch each for the patches, for what is kept, and for the new values."""
         x, kept, args = _given(call, 0), call.outputs[1], call.args
         is_last, share = bool(args["channel_last"]), bool(args["share"])
         sample = x.shape[_integer(call, "base_axis") :]
@@ -191,7 +191,7 @@ class ImageAugmentation:
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for what is drawn for samples and channels, and one for the pixels."""
+        """Return a launch for what is drawn for samples and channels, and one for the pixels."""
         x, y, args = _given(call, 0), call.outputs[0], dict[str, Any](call.args)
         channels, height, width = x.shape[-3:]
         out_height, out_width = y.shape[-2:]
@@ -221,7 +221,7 @@ _GEOMETRY: Final = 7
 
 
 def _flat(function: str, call: Call, n: int, arguments: Sequence[Argument]) -> Launch:
-    """A launch of a function of augmenting.cu."""
+    """Return a launch of a function of augmenting.cu."""
     types = {"T": C_TYPES[call.dtype]}
     code = from_file("augmenting.cu", function, real_type(call.dtype), before=("philox.cuh",), **types)
     return flat(code, n, arguments)
@@ -247,7 +247,7 @@ def _pair(call: Call, name: str) -> tuple[float, float]:
 
 
 def _limits(call: Call, x: Shape) -> list[int]:
-    """The largest shift of each axis; short settings belong to the last axes."""
+    """Return the largest shift of each axis; short settings belong to the last axes."""
     shifts = call.args["shifts"]
     assert isinstance(shifts, tuple)
     return [0] * (len(x) - len(shifts)) + [int(shift) for shift in shifts]

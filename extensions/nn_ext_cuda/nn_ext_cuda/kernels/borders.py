@@ -59,7 +59,7 @@ class Bordered:
         return self._program(call, names, wanted, transposed=not self._transposed)
 
     def _program(self, call: Call, names: tuple[str, str], wanted: Sequence[bool] | None, *, transposed: bool) -> Runner:
-        """The program that reads the first of two arrays and writes the second one."""
+        """Return the program that reads the first of two arrays and writes the second one."""
         x = (call.outputs if self._transposed else call.inputs)[0]
         assert x is not None
         ranges = _ranges(call, x.shape)
@@ -91,11 +91,11 @@ class Padding:
         return self._kernel(call).refuse(call)
 
     def forward(self, call: Call) -> Runner:
-        """That of the kernel for the mode."""
+        """Return that of the kernel for the mode."""
         return self._kernel(call).forward(call)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """That of the kernel for the mode."""
+        """Return that of the kernel for the mode."""
         return self._kernel(call).backward(call, wanted)
 
     def _kernel(self, call: Call) -> Kernel:
@@ -103,7 +103,9 @@ class Padding:
 
 
 def _ranges(call: Call, shape: Shape) -> list[tuple[int, int]]:
-    """The places of each axis that are shown, from the first to one after the last; short settings belong to the last axes."""
+    """Return the places of each axis that are shown, from the first to one after the last; short settings belong to the last
+    axes.
+    """
     shifts, widths = call.args.get("shifts"), call.args.get("pad_width")
     pairs = [(by, -by) for by in shifts] if isinstance(shifts, tuple) else []
     pairs = list(zip(widths[::2], widths[1::2], strict=True)) if isinstance(widths, tuple) else pairs
@@ -124,7 +126,7 @@ def _joined(shape: Shape, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, 
 
 
 def _read(rank: int) -> str:
-    """The element that a place shows."""
+    """Return the element that a place shows."""
     place = "0"
     for axis in range(rank):
         place = f"({place} * length{axis} + inside(int64(i{axis}) + low{axis}, length{axis}, mode))"
@@ -132,7 +134,7 @@ def _read(rank: int) -> str:
 
 
 def _sum(rank: int) -> str:
-    """The sum over all places that show an element."""
+    """Return the sum over all places that show an element."""
     lines, place = ["R a = 0;"], "0"
     for axis in range(rank):
         rest = f"high{axis}, i{axis}, length{axis}, mode"

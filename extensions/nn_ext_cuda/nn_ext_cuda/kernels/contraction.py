@@ -49,7 +49,7 @@ class Einsum:
         return refusal
 
     def forward(self, call: Call) -> Runner:
-        """The copies, sums and products."""
+        """Return the copies, sums and products."""
         return _Contraction(call).runner()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -93,7 +93,7 @@ class _Contraction:
         return with_workspace(whole, self._n_arrays, n_bytes) if n_bytes else whole
 
     def _multiply(self, first: Factor, second: Factor, kept: str, target: int | None = None) -> Factor:
-        """The product of two factors over their letters that are not kept, at `target` in the order of `kept`."""
+        """Return the product of two factors over their letters that are not kept, at `target` in the order of `kept`."""
         first, second = self._narrowed(first), self._narrowed(second)
         first = self._sum(first, _unique(first.letters, within=second.letters + kept))
         second = self._sum(second, _unique(second.letters, within=first.letters + kept))
@@ -112,7 +112,7 @@ class _Contraction:
         return made if is_final or target is None else self._copied(made, kept, target)
 
     def _sum(self, factor: Factor, kept: str, target: int | None = None) -> Factor:
-        """A factor summed over the letters that are not kept, at `target` in the order of `kept`."""
+        """Return a factor summed over the letters that are not kept, at `target` in the order of `kept`."""
         factor = self._narrowed(factor)
         summed = _unique(factor.letters, without=kept)
         if not summed:
@@ -131,7 +131,7 @@ class _Contraction:
         return Factor(place, self._shape(kept), kept)
 
     def _matrix(self, factor: Factor, stack: str, rows: str, columns: str) -> Matrix:
-        """A factor as a stack of matrices, copied where its axes are in another order."""
+        """Return a factor as a stack of matrices, copied where its axes are in another order."""
         step = self._size(rows + columns)
         if factor.letters == stack + columns + rows and factor.letters != stack + rows + columns:
             return Matrix(factor.place, self._size(rows), step, transposed=True)
@@ -140,7 +140,7 @@ class _Contraction:
         return Matrix(factor.place, self._size(columns), step)
 
     def _copied(self, factor: Factor, letters: str, target: int | None = None) -> Factor:
-        """A factor in the order of `letters`, broadcast along those that it does not have."""
+        """Return a factor in the order of `letters`, broadcast along those that it does not have."""
         place = self._scratch(letters) if target is None else target
         copies = Copies(self._descs)
         whole = copies.view(factor.place).reshape(factor.shape)
@@ -157,7 +157,7 @@ class _Contraction:
         return Factor(place, self._shape(letters), letters)
 
     def _narrowed(self, factor: Factor) -> Factor:
-        """A factor without the axes of length 1 that are broadcast."""
+        """Return a factor without the axes of length 1 that are broadcast."""
         kept = [(n, own) for n, own in zip(factor.shape, factor.letters, strict=True) if n == self._lengths[own]]
         return Factor(factor.place, tuple(n for n, _ in kept), "".join(own for _, own in kept))
 
@@ -173,7 +173,7 @@ class _Contraction:
 
 
 def factors_of(call: Call) -> tuple[list[Factor], str]:
-    """The operands of an equation and the letters of its output; the axes of an ellipsis have letters of their own."""
+    """Return the operands of an equation and the letters of its output; the axes of an ellipsis have letters of their own."""
     equation = str(call.args["equation"]).replace(" ", "")
     left, arrow, right = equation.partition("->")
     shapes = [_present(desc).shape for desc in call.inputs]
@@ -187,7 +187,7 @@ def factors_of(call: Call) -> tuple[list[Factor], str]:
 
 
 def _unique(letters: str, *, within: str | None = None, also: str | None = None, without: str = "") -> str:
-    """The different letters in their order, those of `within` and `also`, and none of `without`."""
+    """Return the different letters in their order, those of `within` and `also`, and none of `without`."""
     allowed = [set(group) for group in (within, also) if group is not None]
     return "".join(dict.fromkeys(each for each in letters if all(each in group for group in allowed) and each not in without))
 

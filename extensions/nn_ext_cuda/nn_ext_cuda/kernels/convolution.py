@@ -34,7 +34,7 @@ class Convolution:
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """Maps from images, or images from maps."""
+        """Return maps from images, or images from maps."""
         geometry, n_arrays = self._geometry(call), len(forward_arrays(call))
         bias = None if call.inputs[2] is None else 2
         if self._transposed:
@@ -50,7 +50,7 @@ class Convolution:
         return gradients(partial(self._backward, call, wanted))
 
     def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner | None:
-        """The runner that adds the gradients at the places `added`; None for others than that of images."""
+        """Return the runner that adds the gradients at the places `added`; None for others than that of images."""
         if set(added) - {5} or (added and self._transposed):
             return None
         geometry, arrays = self._geometry(call), backward_arrays(call, wanted)
@@ -103,7 +103,7 @@ class Convolution:
 
 
 def _split(shape: Shape, channel_last: bool) -> tuple[int, Shape]:
-    """Number of channels, and spatial lengths."""
+    """Return number of channels, and spatial lengths."""
     return (shape[-1], shape[:-1]) if channel_last else (shape[0], shape[1:])
 
 

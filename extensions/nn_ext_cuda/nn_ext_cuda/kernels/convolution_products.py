@@ -147,7 +147,7 @@ class Convolving:
         return with_workspace(Chain(runners), n_arrays, n_bytes)
 
     def _portions(self) -> list[range]:
-        """The samples whose columns are made together."""
+        """Return the samples whose columns are made together."""
         per_sample = max(self.column * self.n_places * ITEM_BYTES[self.dtype], 1)
         most = max(COLUMN_BYTES // per_sample, 1)
         return [range(first, min(first + most, self.samples)) for first in range(0, self.samples, most)]
@@ -168,7 +168,7 @@ class Convolving:
     def _times_filters(
         self, columns: int, filters: int, maps: int, some: range, *, adds: bool, columns_are_images: bool = False
     ) -> Product:
-        """Maps of some samples from columns."""
+        """Return maps of some samples from columns."""
         width = self.filters // self.group
         start = some.start * self.filters * self.n_places
         if self.channel_last:
@@ -199,7 +199,7 @@ class Convolving:
         return self._product(turned, source, result, sizes, len(some) * self.group, adds=adds)
 
     def _maps_times_columns(self, some: range, columns: int, maps: int, target: int) -> Product:
-        """Filters from maps and columns of some samples, added to those of the samples before."""
+        """Return filters from maps and columns of some samples, added to those of the samples before."""
         width, n = self.filters // self.group, len(some) * self.n_places
         c = Matrix(target, self.weights, width * self.weights)
         if self.channel_last:
@@ -213,7 +213,7 @@ class Convolving:
     def _by_sample(
         self, columns: int, filters: int, maps: int, some: range, columns_are_images: bool
     ) -> tuple[Matrix, Matrix, Matrix]:
-        """Filters, columns and maps of each sample and group, channels before places."""
+        """Return filters, columns and maps of each sample and group, channels before places."""
         width = self.filters // self.group
         numbers = [(sample, group) for sample in range(len(some)) for group in range(self.group)]
         n = self.n_places if columns_are_images else len(some) * self.n_places
@@ -229,7 +229,7 @@ class Convolving:
         )
 
     def _turned_maps(self, some: range, n_arrays: int, maps: int) -> Program:
-        """Maps of some samples with the filters first, after the columns in the workspace."""
+        """Return maps of some samples with the filters first, after the columns in the workspace."""
         arrays: list[ArrayDesc | None] = [None] * (n_arrays + 2)
         arrays[maps] = ArrayDesc((self.samples, self.filters, self.n_places), self.dtype)
         arrays[n_arrays + 1] = ArrayDesc((self.filters, len(some), self.n_places), self.dtype)
@@ -248,7 +248,7 @@ class Convolving:
         return Code(function, f"{header}{part('convolution.cu')}", real_type(self.dtype))
 
     def _geometry(self) -> list[Argument]:
-        """The numbers that the kernels take first."""
+        """Return the numbers that the kernels take first."""
         values: list[int] = []
         shorter = ((self.lengths, 1), (self.counts, 1), (self.sizes, 1), (self.strides, 1), (self.pads, 0))
         for given, filling in (*shorter, (self.dilations, 1)):

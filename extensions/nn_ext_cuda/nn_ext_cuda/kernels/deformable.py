@@ -66,7 +66,7 @@ class DeformableConvolution:
         return refusal or refuse_sizes([ArrayDesc((needed,), call.dtype)])
 
     def forward(self, call: Call) -> Runner:
-        """The bias; then columns and a product, for some samples at a time if the columns of all take much memory."""
+        """Return the bias; then columns and a product, for some samples at a time if the columns of all take much memory."""
         sizes, arrays = _sizes(call), forward_arrays(call)
         runners: list[Runner] = []
         if call.inputs[_BIAS] is not None:
@@ -90,7 +90,7 @@ class DeformableConvolution:
 
     @staticmethod
     def _columns(call: Call, sizes: _Sizes, first: int, count: int) -> Program:
-        """The launch for the columns of `count` samples, which come after the arrays of the call."""
+        """Return the launch for the columns of `count` samples, which come after the arrays of the call."""
         n = count * sizes.column
         args = dict[str, Any](call.args)
         pairs = sizes.lengths, sizes.sizes, sizes.counts, args["pad"], args["stride"], args["dilation"], sizes.offsets
@@ -103,7 +103,9 @@ class DeformableConvolution:
 
     @staticmethod
     def _products(call: Call, sizes: _Sizes, first: int, count: int) -> list[Runner]:
-        """The products of filters and columns: all samples for each group, or all groups for each sample if these are more."""
+        """Return the products of filters and columns: all samples for each group, or all groups for each sample if these are
+        more.
+        """
         by_group = sizes.group <= count
         places, weights, members = sizes.places, sizes.weights, sizes.filters // sizes.group
         found: list[Runner] = []

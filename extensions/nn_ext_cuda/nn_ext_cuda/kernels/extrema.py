@@ -100,7 +100,7 @@ class Extremum:
 
 
 def _program(call: Call, search: _Search, places: Sequence[Argument], n_arrays: int) -> Runner:
-    """The launch of a search; `places` are those of its parameters among the arrays."""
+    """Return the launch of a search; `places` are those of its parameters among the arrays."""
     (x,), axes = call.inputs, call.args["axes"]
     assert x is not None and isinstance(axes, tuple)
     if x.size == 0:
@@ -125,7 +125,7 @@ def _program(call: Call, search: _Search, places: Sequence[Argument], n_arrays: 
 
 
 def _body(search: _Search, kept: int, reduced: int, *, lanes: int, by_rows: bool) -> str:
-    """The statements: each lane of a row goes through some of its elements, then halves of the lanes are compared."""
+    """Return the statements: each lane of a row goes through some of its elements, then halves of the lanes are compared."""
     lane, row = ("x", "y") if by_rows else ("y", "x")
     largest, sign = ("true", "-") if search.largest else ("false", "")
     place = " + ".join(["start", *(f"r{axis} * r_stride{axis}" for axis in range(reduced))])

@@ -56,12 +56,12 @@ def _line(*names: str) -> _Numbers:
 
 
 def _diagonal(call: Call) -> Mapping[str, int | float]:
-    """The number of the diagonal, and of the columns."""
+    """Return the number of the diagonal, and of the columns."""
     return {"k": int(call.args["k"]), "columns": call.outputs[0].shape[1]}  # type: ignore[arg-type]  # an int
 
 
 def _lengths(call: Call) -> Mapping[str, int | float]:
-    """The lengths of the axes that are asked for."""
+    """Return the lengths of the axes that are asked for."""
     (x,), (start, end) = call.inputs, (call.args["start"], call.args["end"])
     assert x is not None and isinstance(start, int) and isinstance(end, int)
     return {f"length{axis}": length for axis, length in enumerate(x.shape[start : end or len(x.shape)])}

@@ -35,7 +35,7 @@ _NEIGHBOURS: Final = 8
 
 
 def largest_length(dtype: str) -> int:
-    """The longest line that fits into shared memory, with its gaps."""
+    """Return the longest line that fits into shared memory, with its gaps."""
     n = _SHARED_BYTES // (2 * ITEM_BYTES[real_dtype(dtype)])
     return n * 16 // 17
 
@@ -114,14 +114,14 @@ class _Lines:
         return min(max(_power_of_two(self.lines * self.length // 8), 32), 256)
 
     def launch(self, function: str, types: Mapping[str, str], arguments: Sequence[Argument]) -> Launch:
-        """The launch of a function of fourier.cu over all lines."""
+        """Return the launch of a function of fourier.cu over all lines."""
         pitch = self.length + self.length // 16
         shared_bytes = self.lines * pitch * 2 * ITEM_BYTES[real_dtype(self.dtype)]
         grid = (-(-self.n_lines // self.lines),)
         return Launch(self.code(function, types), grid, (self.threads,), tuple(arguments), shared_bytes)
 
     def code(self, function: str, types: Mapping[str, str]) -> Code:
-        """A function of fourier.cu for these lines."""
+        """Return a function of fourier.cu for these lines."""
         defines = {"N": self.length, "LINES": self.lines, "THREADS": self.threads, "SIGN": -1 if self.inverse else 1}
         defines |= {"STRIDED": int(self.strided), "SPLIT": self.split}
         header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
@@ -131,7 +131,7 @@ class _Lines:
 
 
 def _passes(length: int) -> str:
-    """The statements that transform the lines in shared memory."""
+    """Return the statements that transform the lines in shared memory."""
     statements, done = [], 1
     for radix in _factors(length):
         kind = "radix_pass" if radix in _RADICES else "direct_pass"
@@ -141,7 +141,7 @@ def _passes(length: int) -> str:
 
 
 def _power_of_two(n: int) -> int:
-    """The largest power of two up to `n`."""
+    """Return the largest power of two up to `n`."""
     return 1 << max(n.bit_length() - 1, 0)
 
 
@@ -167,15 +167,15 @@ class Transform:
         return _refuse(call, _signal_lengths(call), whole=False)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for each axis, two for those that are too long for shared memory."""
+        """Return a launch for each axis, two for those that are too long for shared memory."""
         return self._runner(call, 0, 1, 2, inverse=self._inverse)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The conjugate transpose, which has the factor of the transform."""
+        """Return the conjugate transpose, which has the factor of the transform."""
         return self._runner(call, 2, 3, 4, inverse=not self._inverse)
 
     def _runner(self, call: Call, source: int, target: int, n_arrays: int, *, inverse: bool) -> Runner:
-        """The launches from one array to another; in 16 bits the values between are kept in the precision of sums."""
+        """Return the launches from one array to another; in 16 bits the values between are kept in the precision of sums."""
         shape, wide = call.outputs[0].shape, real_dtype(call.dtype)
         if math.prod(shape) == 0:
             return Program([], n_arrays)
@@ -196,7 +196,7 @@ class Transform:
         return _with_memory(launches, n_arrays, tables, [math.prod(shape) * ITEM_BYTES[wide]] * n_memories)
 
     def _scale(self, call: Call) -> float:
-        """The factor of the transform, and of its transpose."""
+        """Return the factor of the transform, and of its transpose."""
         n = math.prod(_signal_lengths(call))
         if call.args["normalized"]:
             return float(n**-0.5)
@@ -204,7 +204,7 @@ class Transform:
 
 
 def _transformed_axes(call: Call) -> list[int]:
-    """The axes that are transformed, the last one first; of signals of one number that alone, to copy it."""
+    """Return the axes that are transformed, the last one first; of signals of one number that alone, to copy it."""
     shape = call.outputs[0].shape
     last = len(shape) - 2
     axes = [axis for axis in range(last, last - len(_signal_lengths(call)), -1) if shape[axis] > 1]
@@ -238,12 +238,12 @@ class _Stage:
 
 
 def _written(stages: Sequence[_Stage], between: int, halves: int) -> list[int]:
-    """The array that each launch writes to: that of the first half of a transform is read by the second half."""
+    """Return the array that each launch writes to: that of the first half of a transform is read by the second half."""
     return [halves if stage.lines.split == 1 else between for stage in stages]
 
 
 def _stages(shape: Shape, axis: int, dtype: str, inverse: bool) -> list[_Stage]:
-    """The launches for an axis."""
+    """Return the launches for an axis."""
     length, inner = shape[axis], math.prod(shape[axis + 1 : -1])
     n_lines = math.prod(shape[:axis]) * inner
     if length <= largest_length(dtype):
@@ -263,12 +263,12 @@ def _signal_lengths(call: Call) -> Shape:
 
 
 def _dividing(length: int) -> list[np.generic]:
-    """A length, and how to divide by it."""
+    """Return a length, and how to divide by it."""
     return [np.uint32(number) for number in (length, *divider(length))]
 
 
 def _with_memory(launches: Sequence[Launch], n_arrays: int, constants: Sequence[Constant], n_bytes: Sequence[int]) -> Runner:
-    """Launches over the arrays of a call, then tables, then memory for what is in between."""
+    """Return launches over the arrays of a call, then tables, then memory for what is in between."""
     n_known = n_arrays + len(constants)
     program = Program(launches, n_known + len(n_bytes))
     return with_constants(with_workspace(program, n_known, n_bytes) if n_bytes else program, n_arrays, constants)
@@ -279,7 +279,7 @@ _WINDOWS: Final = {"hanning": (0.5, 0.5), "hamming": (0.54, 0.46), "rectangular"
 
 
 def window(size: int, length: int, kind: str, dtype: str) -> Array:
-    """The periodic window of `length` samples, centred in `size` zeros."""
+    """Return the periodic window of `length` samples, centred in `size` zeros."""
     constant, cosine = _WINDOWS[kind]
     left = (size - length) // 2
     values = constant - cosine * np.cos(2 * np.pi / length * np.arange(length))
@@ -387,7 +387,7 @@ class ShortTime:
         return frames.analysed(0, (1, 2), 3, divides=frames.transposed)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """A launch for the frames, and one that adds them up; padding is added to what it was reflected from."""
+        """Return a launch for the frames, and one that adds them up; padding is added to what it was reflected from."""
         frames = _frames_of(call)
         return frames.added((3, 4), 5, 6, divides=frames.transposed)
 
@@ -400,7 +400,7 @@ class Overlap:
         return _refuse(call, [_integer(call, "fft_size")], whole=True)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the frames, and one that adds them up."""
+        """Return a launch for the frames, and one that adds them up."""
         frames = _frames_of(call)
         return frames.added((0, 1), 2, 3, divides=not frames.transposed)
 
@@ -412,7 +412,7 @@ class Overlap:
 
 
 def _frames_of(call: Call) -> _Frames:
-    """The sizes of a call of either function."""
+    """Return the sizes of a call of either function."""
     is_inverse = len(call.outputs) == 1
     spectrum, signal = (call.inputs[0], call.outputs[0]) if is_inverse else (call.outputs[0], call.inputs[0])
     assert spectrum is not None and signal is not None

@@ -50,7 +50,7 @@ class Interpolation:
         return self._program(call, None, transposed=self._transposed)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The other of the two."""
+        """Return the other of the two."""
         return self._program(call, wanted, transposed=not self._transposed)
 
     def _program(self, call: Call, wanted: Sequence[bool] | None, *, transposed: bool) -> Runner:
@@ -77,7 +77,7 @@ class Interpolation:
 
 
 def coordinates(args: Mapping[str, object], n_inputs: int, n_outputs: int) -> tuple[int, int, int]:
-    """(times, plus, by): the position of output o in the input is (o times + plus) / by."""
+    """Return (times, plus, by): the position of output o in the input is (o times + plus) / by."""
     if args["mode"] == "nearest" and args["half_pixel_for_nn"]:
         return 2 * n_inputs, n_inputs, 2 * n_outputs
     if n_outputs == 1:
@@ -90,7 +90,7 @@ def coordinates(args: Mapping[str, object], n_inputs: int, n_outputs: int) -> tu
 
 
 def _spatial(shape: Shape, rank: int, behind: int) -> tuple[int, ...]:
-    """The lengths of three axes; shorter ones have axes of length 1 in front."""
+    """Return the lengths of three axes; shorter ones have axes of length 1 in front."""
     own = shape[len(shape) - rank - behind : len(shape) - behind]
     return (1,) * (3 - rank) + tuple(own)
 

@@ -17,7 +17,7 @@ class NormNormalization:
         return refuse_sizes(call.inputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the sums, and one for the elements."""
+        """Return a launch for the sums, and one for the elements."""
         composition = self._composition(call, forward_arrays(call), forward_names(call))
         composition.compute("norm_normalization", {"y": "x * pow(total, -1 / p)"})
         return composition.program()
@@ -34,7 +34,7 @@ class NormNormalization:
 
     @staticmethod
     def _composition(call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
-        """The composition with the sums of the powers."""
+        """Return the composition with the sums of the powers."""
         composition = Composition(call, arrays, names, call.outputs[0].shape)
         composition.scratch("total", _kept(call))
         raised = "x * x" if _power(call) == 2 else "pow(fabs(x), p)"
@@ -50,7 +50,7 @@ class VATNoise:
         return refuse_sizes(call.inputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the sums of squares, and one for the elements."""
+        """Return a launch for the sums of squares, and one for the elements."""
         composition = Composition(call, forward_arrays(call), forward_names(call), call.outputs[0].shape)
         composition.scratch("length", _of_samples(call))
         composition.reduce("vat_noise_length", "length", "x * x", finish="sqrt(a + 1e-8)")
@@ -73,14 +73,14 @@ def _power(call: Call) -> float:
 
 
 def _kept(call: Call) -> tuple[int, ...]:
-    """The shape of sums over the axes of a call."""
+    """Return the shape of sums over the axes of a call."""
     axes = call.args["axes"]
     assert isinstance(axes, tuple)
     return tuple(1 if axis in axes else length for axis, length in enumerate(call.outputs[0].shape))
 
 
 def _of_samples(call: Call) -> tuple[int, ...]:
-    """The shape of one number for each sample."""
+    """Return the shape of one number for each sample."""
     base_axis, shape = call.args["base_axis"], call.outputs[0].shape
     assert isinstance(base_axis, int)
     return (*shape[:base_axis], *(1,) * (len(shape) - base_axis))

@@ -28,7 +28,7 @@ class Affine:
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """A product with the bias beside it; where that cannot be had, the repeated bias and a product."""
+        """Return a product with the bias beside it; where that cannot be had, the repeated bias and a product."""
         sizes = self._sizes(call)
         _, columns, inner = sizes
         operands = Matrix(0, inner), Matrix(1, columns), Matrix(3, columns)
@@ -92,7 +92,7 @@ class Stack:
         return self.shape[:-2]
 
     def turned(self) -> "Stack":
-        """The stack of the transposed matrices."""
+        """Return the stack of the transposed matrices."""
         return Stack(self.place, self.shape, not self.transposed)
 
     def sizes(self) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class Stack:
         return (columns, rows) if self.transposed else (rows, columns)
 
     def matrix(self, batch: Shape) -> Matrix:
-        """The matrices for a product over `batch`, to which the own batch axes are broadcast."""
+        """Return the matrices for a product over `batch`, to which the own batch axes are broadcast."""
         size, count = math.prod(self.shape[-2:]), math.prod(batch)
         if math.prod(self.batch) == 1:
             step: int | tuple[int, ...] = 0
@@ -146,7 +146,7 @@ class BatchMatmul:
 
     @staticmethod
     def _stacks(call: Call, places: tuple[int, int, int]) -> tuple[Stack, Stack, Stack]:
-        """a, b and y. Where all products share b, the batch is more rows of a and y."""
+        """Return a, b and y. Where all products share b, the batch is more rows of a and y."""
         a, b = (desc.shape for desc in call.inputs if desc is not None)
         y = call.outputs[0].shape
         transposed = bool(call.args["transpose_a"]), bool(call.args["transpose_b"])
@@ -163,7 +163,7 @@ class BatchMatmul:
 
 
 def _summed(call: Call, parts: Stack, place: int, shape: Shape) -> Runner:
-    """The sum of `parts` over the batch axes that an array of `shape` repeats."""
+    """Return the sum of `parts` over the batch axes that an array of `shape` repeats."""
     descs: list[ArrayDesc | None] = [None] * (parts.place + 1)
     descs[place], descs[parts.place] = ArrayDesc(shape, call.dtype), ArrayDesc(parts.shape, call.dtype)
     names = [f"array_{k}" for k in range(parts.place)] + ["parts"]

@@ -20,7 +20,7 @@ class MeanSubtraction:
         return refuse_sizes(call.inputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """The mean of the batch, its weight, the mean of all, and y; or y alone, where the mean stays."""
+        """Return the mean of the batch, its weight, the mean of all, and y; or y alone, where the mean stays."""
         composition = self._composition(call, forward_arrays(call), forward_names(call))
         if not call.args["update_running_mean"]:
             composition.compute("mean_subtraction_rate", {"rate": "R(0)"})
@@ -58,7 +58,7 @@ class MeanSubtraction:
 
 
 def _of_samples(call: Call) -> Shape:
-    """The shape of a sample, broadcast over the batch."""
+    """Return the shape of a sample, broadcast over the batch."""
     base_axis, shape = call.args["base_axis"], call.outputs[0].shape
     assert isinstance(base_axis, int)
     return (*(1,) * base_axis, *shape[base_axis:])

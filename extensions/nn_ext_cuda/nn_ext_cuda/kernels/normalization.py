@@ -33,7 +33,7 @@ def _frame_of(call: Call, kept: Sequence[int]) -> Frame:
 
 
 def _ints(call: Call, *names: str) -> tuple[int, ...]:
-    """The axes that some arguments name."""
+    """Return the axes that some arguments name."""
     axes: list[Any] = []
     for name in names:
         value = call.args[name]
@@ -42,7 +42,7 @@ def _ints(call: Call, *names: str) -> tuple[int, ...]:
 
 
 def _groups(call: Call) -> Frame:
-    """The axis of the channels becomes two, of groups and of the channels of a group."""
+    """Return the axis of the channels becomes two, of groups and of the channels of a group."""
     axis, n_groups = _ints(call, "channel_axis", "num_groups")
     x = call.inputs[0]
     assert x is not None
@@ -81,12 +81,14 @@ class _Flow:
     stores_dz: bool
 
     def inner(self, frame: Frame) -> str:
-        """The gradient of the standardized values, without a gamma that is a factor of the result."""
+        """Return the gradient of the standardized values, without a gamma that is a factor of the result."""
         return f"({self.dy} * gamma)" if _has_gamma_inside(frame) else self.dy
 
 
 def _add_sums(composition: Composition, function: str, flow: _Flow, frame: Frame) -> None:
-    """The sums of the gradients over each statistic, and what is made of them: numbers for dx, gradients of parameters."""
+    """Compute the sums of the gradients over each statistic, and what is made of them: numbers for dx, gradients of
+    parameters.
+    """
     results = _numbers_for_dx(composition, flow, frame) if flow.through else {}
     total, slope = flow.dy, f"{flow.dy} * {flow.distance}"
     by_shape: dict[Shape, dict[str, str]] = {}
@@ -116,7 +118,7 @@ def _numbers_for_dx(composition: Composition, flow: _Flow, frame: Frame) -> dict
 def _add_sums_of_statistics(
     composition: Composition, function: str, flow: _Flow, frame: Frame, results: Mapping[str, str]
 ) -> None:
-    """The launches for sums of the shape of statistics; dz is written on the way."""
+    """Compute the launches for sums of the shape of statistics; dz is written on the way."""
     inner, text = flow.inner(frame), " ".join(results.values())
     summands = {"total": inner, "slope": f"{inner} * {flow.distance}"}
     used = {name: summand for name, summand in summands.items() if uses(text, name)}
@@ -124,7 +126,7 @@ def _add_sums_of_statistics(
 
 
 def _factor(composition: Composition, frame: Frame) -> str:
-    """The product with gamma, unless it is inside of the sums or there is none."""
+    """Return the product with gamma, unless it is inside of the sums or there is none."""
     return " * gamma" if composition.has("gamma") and not _has_gamma_inside(frame) else ""
 
 
@@ -166,7 +168,7 @@ class Normalization:
         return Joinable(program, call, self.joined(call)) if self._joins else program
 
     def joined(self, call: Call) -> Callable[[bool], Program]:
-        """The function that makes the program of `call` with a ReLU, and with an array z before it if that is told."""
+        """Return the function that makes the program of `call` with a ReLU, and with an array z before it if that is told."""
 
         def made(has_z: bool) -> Program:
             arrays = [*forward_arrays(call), call.outputs[0] if has_z else None]
@@ -188,7 +190,7 @@ class Normalization:
         return composition.program()
 
     def _factors(self, call: Call, composition: Composition, frame: Frame, api: str) -> _Factors:
-        """The statistics of the batch, or given ones; this keeps them, and moves the running ones."""
+        """Return the statistics of the batch, or given ones; this keeps them, and moves the running ones."""
         if not call.args.get("batch_stat", True):
             kept = dict(zip(self._kept(call), ("mean", "variance"), strict=True))
             if kept:
@@ -226,7 +228,7 @@ class Normalization:
         return Chain([*by_rows, program]) if by_rows else program
 
     def joined_backward(self, call: Call, wanted: Sequence[bool]) -> Callable[[bool], Program]:
-        """The same as `joined` for the gradients, with one of z if that is told."""
+        """Return the same as `joined` for the gradients, with one of z if that is told."""
 
         def made(has_z: bool) -> Program:
             arrays, dz = backward_arrays(call, wanted), call.outputs[0] if has_z else None
@@ -244,7 +246,7 @@ class Normalization:
         wants_dx: bool,
         relu: bool,
     ) -> Program:
-        """The gradients that there are arrays for, that of x only if it is wanted here."""
+        """Return the gradients that there are arrays for, that of x only if it is wanted here."""
         frame, composition = self._composition(call, arrays, names)
         x, y = call.spec.inputs[0].name, call.spec.outputs[0].name
         api = f"{_FUSED if relu else call.spec.api}_backward"
@@ -263,17 +265,17 @@ class Normalization:
 
     @staticmethod
     def _dx(composition: Composition, flow: _Flow, frame: Frame) -> str:
-        """The gradient of x."""
+        """Return the gradient of x."""
         if flow.through:
             return f"({flow.inner(frame)} - shift - {flow.distance} * stretch) * factor"
         return f"{flow.inner(frame)}{_factor(composition, frame)} * {flow.scale}"
 
     def _rows(self, call: Call) -> Rows | None:
-        """The rows that one launch normalizes; None with running statistics or a ReLU."""
+        """Return the rows that one launch normalizes; None with running statistics or a ReLU."""
         return None if "decay_rate" in call.args or self._relu else rows_of(self._frame(call))
 
     def _by_rows(self, call: Call, rows: Rows) -> Runner:
-        """The launch over rows."""
+        """Return the launch over rows."""
         n_inputs = len(call.inputs)
         parameters = self._places(call, "beta", "gamma")
         kept = (n_inputs + 1, n_inputs + 2) if len(call.outputs) > 1 else (None, None)
@@ -289,7 +291,9 @@ class Normalization:
         return Summing(program, with_sum, 0)
 
     def _backward_at_once(self, call: Call, wanted: Sequence[bool], rows: Rows) -> Runner:
-        """A launch that reads x and dy once and leaves parts of the sums for beta and gamma, and one that adds these."""
+        """Return a launch that reads x and dy once and leaves parts of the sums for beta and gamma, and one that adds
+        these.
+        """
         n = len(call.inputs)
         arrays, names = backward_arrays(call, wanted), backward_names(call)
 
@@ -314,7 +318,7 @@ class Normalization:
         return Summing(made(False), lambda: made(True), n + 4, is_backward=True)
 
     def _backward_by_rows(self, call: Call, wanted: Sequence[bool]) -> list[Runner]:
-        """The launch over rows that computes dx from the statistics that were kept; none where there is none."""
+        """Return the launch over rows that computes dx from the statistics that were kept; none where there is none."""
         rows = self._rows(call)
         if rows is None or not wanted[0] or len(call.outputs) == 1:
             return []
@@ -324,7 +328,7 @@ class Normalization:
 
     @staticmethod
     def _places(call: Call, *names: str) -> list[int | None]:
-        """The positions of these inputs, None where they are not given."""
+        """Return the positions of these inputs, None where they are not given."""
         given = {entry.name: place for place, entry in enumerate(call.spec.inputs) if call.inputs[place] is not None}
         return [given.get(name) for name in names]
 

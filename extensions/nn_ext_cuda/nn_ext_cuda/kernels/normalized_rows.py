@@ -59,7 +59,7 @@ class Rows:
 
 
 def rows_of(frame: Frame) -> Rows | None:
-    """The rows that statistics are taken over, or None where these are not contiguous, or are few and long."""
+    """Return the rows that statistics are taken over, or None where these are not contiguous, or are few and long."""
     whole, statistics = frame.whole, frame.statistics
     n_kept = next((axis for axis, n in enumerate(statistics) if n == 1 and whole[axis] != 1), len(whole))
     if any(n != 1 for n in statistics[n_kept:]) or len(set(frame.parameters.values())) > 1:
@@ -77,13 +77,15 @@ def rows_of(frame: Frame) -> Rows | None:
 
 
 def _varying(shape: Shape, n_kept: int) -> tuple[int, int]:
-    """The axes around `n_kept` from the first to the last one along which parameters vary."""
+    """Return the axes around `n_kept` from the first to the last one along which parameters vary."""
     varying = [axis for axis, n in enumerate(shape) if n != 1]
     return min([n_kept, *varying]), max([n_kept, *(axis + 1 for axis in varying)])
 
 
 def row_gradients(call: Call, rows: Rows, places: Sequence[int | None], **defines: int) -> Launch:
-    """The launch for gradients of rows with a parameter for each element; None stands for an array that is not given."""
+    """Return the launch for gradients of rows with a parameter for each element; None stands for an array that is not
+    given.
+    """
     lanes = lanes_of(rows.length)
     code = row_code("normalization.cu", "normalize_rows_gradients", call.dtype, None, BY_ROWS=1, KEEP=rows.kept, **defines)
     pointers = [np.uint64(0) if place is None else place for place in places]

@@ -75,7 +75,7 @@ class PatchCorrelationBackward:
         return refuse_images(call.inputs[1], call) or refuse_sizes(call.inputs)
 
     def forward(self, call: Call) -> Runner:
-        """A launch for each image, a thread for each pixel."""
+        """Return a launch for each image, a thread for each pixel."""
         programs = []
         for second, (entry, desc) in enumerate(zip(call.spec.outputs, call.outputs, strict=True)):
             statement = _BACKWARD.replace("OUT", entry.name).replace("SECOND", str(second))

@@ -86,7 +86,7 @@ def _halves(call: Call) -> tuple[Sequence[int], Mapping[str, int | float]]:
 
 
 def _classes(call: Call, shape: Shape) -> tuple[Sequence[int], Mapping[str, int | float]]:
-    """Number of elements before the axis of the classes, of classes, and of elements after it."""
+    """Return number of elements before the axis of the classes, of classes, and of elements after it."""
     axis = call.args["axis"]
     assert isinstance(axis, int)
     outer, length, inner = split_axes(shape, axis)

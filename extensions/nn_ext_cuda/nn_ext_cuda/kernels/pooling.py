@@ -34,7 +34,7 @@ class Pooling:
         return Refusal(f"takes windows of up to 3 axes, got {n_axes}") if n_axes > 3 else refuse_dtypes(call)
 
     def layout(self, call: Call) -> str:
-        """The layout that was chosen for the table."""
+        """Return the layout that was chosen for the table."""
         rank, covered = len(call.outputs[0].shape), len(_ints(call, "kernel"))
         return self._layout if rank == covered + 2 and not call.args["channel_last"] else "contiguous"
 
@@ -75,7 +75,7 @@ class OfMaxima:
         return self._program(call, 3, (0, 1, 2), gathers=self._gathers)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The other of the two; the keys have no gradient."""
+        """Return the other of the two; the keys have no gradient."""
         return self._program(call, 6, (3, 1, 4), gathers=not self._gathers) if not wanted[1] else None
 
     def _program(self, call: Call, n_arrays: int, places: tuple[int, int, int], *, gathers: bool) -> Runner:
@@ -116,7 +116,7 @@ class _Launches:
         return [flat(Code(function, text, real_type(self._dtype)), n // pack, arguments)] if n else []
 
     def of_maxima(self, keys: int, dy: int, dx: int, n_arrays: int) -> Program:
-        """The launches that find the first maximum of each window of `keys`, and add dy there."""
+        """Return the launches that find the first maximum of each window of `keys`, and add dy there."""
         pack, scratch = self._pack(), [(self._y.shape, self._number)]
         found = self.one("pooling_first_maxima", (keys, n_arrays), self._y.size, pack)
         return Program([*found, *self.one("pooling_of_maxima", (n_arrays, dy, dx), self._x.size, pack)], n_arrays, scratch)
@@ -127,14 +127,16 @@ class _Launches:
         return "uint8" if self._n_numbers < 255 else "int32"
 
     def _pack(self) -> int:
-        """Number of channels that a thread takes: 16 bytes, if that is a part of channels that are neighbours in memory."""
+        """Return number of channels that a thread takes: 16 bytes, if that is a part of channels that are neighbours in
+        memory.
+        """
         channels, per_channel = self._geometry[1], {self._geometry[-5], self._geometry[-2]}
         pack = 16 // ITEM_BYTES[self._dtype]
         return pack if per_channel == {1} and channels % pack == 0 else 1
 
 
 def geometry(call: Call, x: ArrayDesc, y: ArrayDesc) -> list[int]:
-    """The numbers that ``pooling.cu`` takes before the arrays; x is what is pooled, y has an element a window."""
+    """Return the numbers that ``pooling.cu`` takes before the arrays; x is what is pooled, y has an element a window."""
     kernel = _ints(call, "kernel")
     inner = 1 if call.args["channel_last"] else 0
     first = len(x.shape) - len(kernel) - inner

@@ -19,7 +19,7 @@ from nn_ext_cuda.launch.program import flat
 
 
 def _range(args: Mapping[str, object]) -> Mapping[str, float]:
-    """The lowest and the highest level of fixed-point numbers."""
+    """Return the lowest and the highest level of fixed-point numbers."""
     n, delta, sign = args["n"], args["delta"], args["sign"]
     assert isinstance(n, int) and isinstance(delta, (int, float))
     high = float((2 ** (n - bool(sign)) - 1) * delta)
@@ -27,7 +27,7 @@ def _range(args: Mapping[str, object]) -> Mapping[str, float]:
 
 
 def _powers(args: Mapping[str, object]) -> Mapping[str, float]:
-    """The lowest and the highest power of two, what is rounded to more than that, and from where on gradients are 0."""
+    """Return the lowest and the highest power of two, what is rounded to more than that, and from where on gradients are 0."""
     n, m, sign = args["n"], args["m"], bool(args["sign"])
     assert isinstance(n, int) and isinstance(m, int)
     low, high = 2.0 ** (m - (2 ** (n - sign - bool(args["with_zero"])) - 1)), 2.0**m
@@ -36,7 +36,7 @@ def _powers(args: Mapping[str, object]) -> Mapping[str, float]:
 
 
 def _straight_through(call: Call) -> dict[str, str]:
-    """The identity, with `ste_fine_grained` within the range."""
+    """Return the identity, with `ste_fine_grained` within the range."""
     return {"x": "x < low || x > high ? R(0) : dy" if call.args["ste_fine_grained"] else "dy"}
 
 
@@ -117,7 +117,7 @@ class QuantizeLinear(Rescaled):
     """Levels of 8 bits; the zero point is rounded and saturated too."""
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the zero point, and one for the elements."""
+        """Return a launch for the zero point, and one for the elements."""
         args = call.args
         low, high = (-128, 127) if args["dtype"] == 1 else (0, 255)
         composition = self._composition(call, {"low": low + bool(args["narrow_range"]), "high": high})
@@ -140,7 +140,7 @@ class Prune:
         return refuse_sizes(call.inputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """The launches of a sort of the magnitudes, and one that compares with one of them."""
+        """Return the launches of a sort of the magnitudes, and one that compares with one of them."""
         n, rate = _x(call).size, call.args["rate"]
         assert isinstance(rate, (int, float))
         ordering = Ordering(2, call.dtype)
@@ -154,7 +154,7 @@ class Prune:
         return ordering.runner()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """A copy."""
+        """Return a copy."""
         return _IDENTITY.backward(call, wanted)
 
 

@@ -44,7 +44,7 @@ class _Layer:
         return self._kernel.refuse(self._inner(call))
 
     def forward(self, call: Call, weight: int) -> "_Stage":
-        """The layer on the weight at the place `weight`."""
+        """Return the layer on the weight at the place `weight`."""
         n = len(call.inputs)
         return _Stage(self._kernel.forward(self._inner(call)), (0, weight, n - 1, n))
 
@@ -55,7 +55,7 @@ class _Layer:
         return None if runner is None else _Stage(runner, (0, weight, n - 1, n, n + 1, dx, dx + 1, dx + n - 1))
 
     def _inner(self, call: Call) -> Call:
-        """The call of the layer, on another weight."""
+        """Return the call of the layer, on another weight."""
         spec = function_spec(self.name)
         assert spec is not None
         args = {**call.args, "channel_last": False}
@@ -80,7 +80,7 @@ class BinaryLayer:
         return self._layer.refuse(call)
 
     def forward(self, call: Call) -> Runner:
-        """The mean magnitudes, the signs, and the layer."""
+        """Return the mean magnitudes, the signs, and the layer."""
         arrays, names = forward_arrays(call), forward_names(call)
         quantized = ArrayDesc(weight_of(call).shape, call.dtype)
         composition = self._composition(call, [*arrays, quantized], [*names, "quantized"])
@@ -92,7 +92,7 @@ class BinaryLayer:
         return QuantizedLayer(parts, len(arrays), quantized)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The gradients of the layer, on the weight quantized anew; None for those of what it writes."""
+        """Return the gradients of the layer, on the weight quantized anew; None for those of what it writes."""
         arrays, names = backward_arrays(call, wanted), backward_names(call)
         layer = None if any(wanted[2:-1]) else self._layer.backward(call, wanted, len(arrays))
         if layer is None:
@@ -104,7 +104,7 @@ class BinaryLayer:
         return QuantizedLayer([_Stage(composition.program()), layer], len(arrays), quantized)
 
     def _composition(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
-        """A composition over the weight as a matrix of one row, or column, for each output."""
+        """Return a composition over the weight as a matrix of one row, or column, for each output."""
         matrix, by_output = self._frame(call)
         own = ("weight", "binary_weight", "quantized", "alpha")
         kept = [desc if name in own else None for name, desc in zip(names, arrays, strict=True)]
@@ -112,7 +112,7 @@ class BinaryLayer:
         return Composition(call, kept, names, matrix, shapes, {"count": math.prod(matrix) / math.prod(by_output)})
 
     def _quantized(self, call: Call, composition: Composition) -> str:
-        """The expression of the quantized weight, after the launches that it needs."""
+        """Return the expression of the quantized weight, after the launches that it needs."""
         if not self._scaled:
             return _SIGN
         composition.scratch("scale", self._frame(call)[1])
@@ -160,7 +160,9 @@ class FixedLayer:
         return self._layer.refuse(call)
 
     def forward(self, call: Call) -> Runner:
-        """The weights that are fixed now, if it is time for it; the largest exponent, the fixed weights, and the layer."""
+        """Return the weights that are fixed now, if it is time for it; the largest exponent, the fixed weights, and the
+        layer.
+        """
         arrays, names = forward_arrays(call), forward_names(call)
         fixing = _Fixing(call) if call.args["inq_iterations"] else None
         composition = self._composition(call, arrays, names)
@@ -176,7 +178,7 @@ class FixedLayer:
         return QuantizedLayer([*fixing.parts(len(arrays)), *parts], len(arrays), *fixing.memory)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The gradients of the layer, zero where the weight is fixed; None for that of the indicator."""
+        """Return the gradients of the layer, zero where the weight is fixed; None for that of the indicator."""
         arrays = backward_arrays(call, wanted)
         layer = None if wanted[2] else self._layer.backward(call, wanted, 1)
         if layer is None:
@@ -216,7 +218,7 @@ class _Fixing:
         return ArrayDesc((1,), "float32"), ArrayDesc((2,), "int64")
 
     def parts(self, n_arrays: int) -> list["_Stage"]:
-        """The launches, on the arrays of the call, then the memory, then the random key."""
+        """Return the launches, on the arrays of the call, then the memory, then the random key."""
         weight, indicator = weight_of(self._call), self._call.inputs[2]
         assert indicator is not None
         passes, _ = self.memory
@@ -254,7 +256,7 @@ class _Stage:
     order: Sequence[int] | None = None
 
     def bind(self, arrays: Sequence[Array]) -> Any:
-        """The step on its arrays."""
+        """Return the step on its arrays."""
         return self.runner.bind(*(arrays if self.order is None else [arrays[place] for place in self.order]))
 
 
@@ -283,14 +285,14 @@ class QuantizedLayer:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> ChainStep:
-        """The steps on these arrays."""
+        """Return the steps on these arrays."""
         made = [allocated(desc.shape, desc.dtype) for desc in self._memory]
         held = [*arrays[: self._n_arrays], *made, *arrays[self._n_arrays :]]
         return ChainStep([part.bind(held) for part in self._parts])
 
 
 def weight_of(call: Call) -> ArrayDesc:
-    """The trained weight."""
+    """Return the trained weight."""
     weight = call.inputs[1]
     assert weight is not None
     return weight

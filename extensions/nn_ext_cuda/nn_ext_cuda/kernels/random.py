@@ -19,7 +19,7 @@ class SeededProgram(Program):
     """A program whose last array is the key of the run: it is on the host, and is brought to the device each time."""
 
     def bind(self, *arrays: Array) -> Step:
-        """The launches on these arrays; the key is read before each run."""
+        """Return the launches on these arrays; the key is read before each run."""
         *others, host_key = arrays
         key = Words(2, lambda: host_key)
         step = super().bind(*others, key.memory)
@@ -80,12 +80,12 @@ class Dropout:
         return refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """The mask and the product in one launch."""
+        """Return the mask and the product in one launch."""
         launches = _over_blocks("dropout", call, call.outputs[0].size, [3, 0, 1, 2, *dropping(call)])
         return SeededProgram(launches, len(forward_arrays(call)) + 1)
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The product of dy and the mask."""
+        """Return the product of dy and the mask."""
         return _DROPOUT_GRADIENT.backward(call, wanted)
 
 
@@ -106,7 +106,7 @@ class DropoutMask:
 
 
 def dropping(call: Call) -> list[np.generic]:
-    """The smallest 24 bits that are kept, and the factor of what is kept."""
+    """Return the smallest 24 bits that are kept, and the factor of what is kept."""
     p = float(call.args["p"])  # type: ignore[arg-type]  # a number by the specification
     return [np.uint32(math.ceil(p * 2**24)), real(call.dtype, 1 / (1 - p))]
 
@@ -121,7 +121,7 @@ _MAX_TRIALS: Final = 4096
 
 
 def _trials(args: Mapping[str, Any]) -> Sequence[Argument]:
-    """The number of trials, the logarithm of the odds of a success, and of the probability that there is none."""
+    """Return the number of trials, the logarithm of the odds of a success, and of the probability that there is none."""
     n, p = args["n"], args["p"]
     if p == 0:
         n = 0

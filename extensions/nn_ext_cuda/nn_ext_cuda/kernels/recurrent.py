@@ -56,7 +56,7 @@ class Recurrent:
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:
-        """The shape of `trace`."""
+        """Return the shape of `trace`."""
         return [(_Network(call, ()).n_kept if call.args["training"] else 0,)]
 
     def forward(self, call: Call) -> Runner:
@@ -114,38 +114,38 @@ class _Network:
         return self.outputs_at + self.layers * self.steps * self.batch * self.width
 
     def memory(self, n: int, dtype: str) -> int:
-        """New memory for `n` elements, which all calls share; its place. Launches come after all memory."""
+        """Return new memory for `n` elements, which all calls share; its place. Launches come after all memory."""
         self.sizes.append(n * ITEM_BYTES[dtype])
         return len(self.places) + len(self.sizes) - 1
 
     def place(self, name: str) -> Argument:
-        """The place of an array, or null where the call has none of that name."""
+        """Return the place of an array, or null where the call has none of that name."""
         return self.places.get(name, _NULL)
 
     def saved_at(self, layer: int, direction: int, step: int) -> int:
-        """The place where what a step keeps begins, in numbers of R."""
+        """Return the place where what a step keeps begins, in numbers of R."""
         return ((layer * self.directions + direction) * self.steps + step) * self.cell.saved * self.n
 
     def output_at(self, layer: int, direction: int, step: int) -> int:
-        """The place where the output of a step begins."""
+        """Return the place where the output of a step begins."""
         return self.outputs_at + (layer * self.steps + step) * self.batch * self.width + direction * self.hidden
 
     def state_at(self, layer: int, direction: int) -> int:
-        """The place where the first or last state of a layer begins."""
+        """Return the place where the first or last state of a layer begins."""
         return (layer * self.directions + direction) * self.n
 
     def n_inputs(self, layer: int) -> int:
-        """Inputs of a layer."""
+        """Return inputs of a layer."""
         return self.width if layer else self.features
 
     def weight(self, layer: int, direction: int, prefix: str = "") -> tuple[int, int, int]:
-        """The place of the matrix of a layer, where it begins, and the length of its rows."""
+        """Return the place of the matrix of a layer, where it begins, and the length of its rows."""
         lead = self.n_inputs(layer) + self.hidden
         number = (max(layer - 1, 0) * self.directions + direction) * self.gates
         return self.places[f"{prefix}weight{'' if layer else '_l0'}"], number * lead, lead
 
     def order(self, direction: int) -> Sequence[int]:
-        """The steps of a direction."""
+        """Return the steps of a direction."""
         return range(self.steps) if direction == 0 else range(self.steps - 1, -1, -1)
 
     def multiply(self, a: Matrix, b: Matrix, c: Matrix, sizes: tuple[int, int, int], *, accumulate: bool = False) -> None:
@@ -163,7 +163,7 @@ class _Network:
         self._launches.append(Launch(self.code(function), (grid,), block, tuple(arguments)))
 
     def code(self, function: str) -> Code:
-        """A function of recurrent.cu for the network."""
+        """Return a function of recurrent.cu for the network."""
         defines = {self.call.spec.name: 1, "GATES": self.cell.gates}
         defines["RELU"] = int(self.call.args.get("nonlinearity") == "relu")
         header = "".join(f"#define {name} {value}\n" for name, value in defines.items())
@@ -202,7 +202,7 @@ class _Forward:
         return len(self._net.call.outputs[-1].shape) > 1
 
     def runner(self) -> Runner:
-        """The runner of the whole pass."""
+        """Return the runner of the whole pass."""
         net = self._net
         for layer in range(net.layers):
             for direction in range(net.directions):
@@ -214,7 +214,7 @@ class _Forward:
         return NetworkRunner(net.ended(), len(net.places), net.sizes, self._mask())
 
     def _mask(self) -> tuple[SeededProgram, int] | None:
-        """The launch that draws the factors of the dropout, and the place of these."""
+        """Return the launch that draws the factors of the dropout, and the place of these."""
         net = self._net
         if not self._drops:
             return None
@@ -252,7 +252,7 @@ class _Forward:
         return Matrix(self._kept, net.width, start=net.output_at(layer - 1, 0, 0))
 
     def _step(self, layer: int, direction: int, step: int, before: int) -> None:
-        """The launch for one step."""
+        """Compute the launch for one step."""
         net, is_first = self._net, before < 0
         numbers = [net.hidden, net.width, step * net.batch * net.gates]
         numbers += [(layer * net.directions + direction) * net.cell.bias * net.hidden, net.state_at(layer, direction)]
@@ -290,7 +290,7 @@ class _Backward:
         self._masked = net.memory(rows * net.width if self._drops else 0, dtype)
 
     def runner(self) -> Runner:
-        """The runner of the whole pass."""
+        """Return the runner of the whole pass."""
         net = self._net
         dy, n = net.places["dy"], net.steps * net.batch * net.width
         for layer in reversed(range(net.layers)):
@@ -329,7 +329,7 @@ class _Backward:
             self._to_bias(layer, direction)
 
     def _step(self, layer: int, direction: int, step: int, before: int, dy: int) -> None:
-        """The launch for one step."""
+        """Compute the launch for one step."""
         net, is_first = self._net, before < 0
         numbers = [net.hidden, net.width, net.state_at(layer, direction), net.saved_at(layer, direction, step)]
         numbers += [-1 if is_first else net.saved_at(layer, direction, before)]
@@ -341,14 +341,14 @@ class _Backward:
         net.launch(f"{net.cell.name}_back", net.n, [*map(np.int64, numbers), *arrays])
 
     def _to_input(self, layer: int, direction: int, target: int) -> None:
-        """The gradient of what a layer reads, the sum over the directions."""
+        """Compute the gradient of what a layer reads, the sum over the directions."""
         net, n_inputs = self._net, self._net.n_inputs(layer)
         place, start, lead = net.weight(layer, direction)
         operands = Matrix(self._dproducts, net.gates), Matrix(place, lead, start=start), Matrix(target, n_inputs)
         net.multiply(*operands, (net.steps * net.batch, n_inputs, net.gates), accumulate=direction > 0)
 
     def _to_weight(self, layer: int, direction: int) -> None:
-        """The products with the inputs, and with the states before each step, the first of which is given."""
+        """Compute the products with the inputs, and with the states before each step, the first of which is given."""
         net, n_inputs = self._net, self._net.n_inputs(layer)
         place, start, lead = net.weight(layer, direction, "d")
         rows, target = net.steps * net.batch, Matrix(place, lead, start=start + n_inputs)
@@ -371,7 +371,7 @@ class _Backward:
             net.multiply(later, old, target, sizes, accumulate=True)
 
     def _to_bias(self, layer: int, direction: int) -> None:
-        """The sums of the gradients of the products; the last part of a GRU belongs to the product with the state."""
+        """Compute the sums of the gradients of the products; the last part of a GRU belongs to the product with the state."""
         net = self._net
         target = (layer * net.directions + direction) * net.cell.bias * net.hidden
         self._sums(self._dproducts, 0, target, net.gates)
@@ -414,7 +414,7 @@ class NetworkRunner:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> ChainStep:
-        """The steps on these arrays."""
+        """Return the steps on these arrays."""
         own = arrays[: self._n_arrays]
         step = self._chain.bind(*own, *shared(self._n_bytes))
         if self._mask is None:

@@ -47,7 +47,7 @@ class Reduction:
         return composition.program()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The gradient of y, repeated along the reduced axes."""
+        """Return the gradient of y, repeated along the reduced axes."""
         if self._gradient is None:
             return None
         composition = self._composition(call, backward_arrays(call, wanted), ["x", "y", "dy", "dx"])
@@ -66,7 +66,7 @@ class Reduction:
 
 
 def _order(x: ArrayDesc) -> list[int]:
-    """The axes in the order in which they are in memory, the outermost first."""
+    """Return the axes in the order in which they are in memory, the outermost first."""
     axes = list(range(len(x.shape)))
     is_channels_last = x.strides is not None and x.strides[1] == ITEM_BYTES[x.dtype]
     return [0, *axes[2:], 1] if is_channels_last else axes
@@ -91,7 +91,7 @@ class Scan:
         return self._program(call, (0, 1), 2, reverse=bool(call.args["reverse"]))
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The same in the other direction; None for products."""
+        """Return the same in the other direction; None for products."""
         return None if self._product else self._program(call, (2, 3), 4, reverse=not call.args["reverse"])
 
     def _program(self, call: Call, places: tuple[int, int], n_arrays: int, *, reverse: bool) -> Runner:

@@ -56,7 +56,7 @@ class Axis:
     exclude: bool
 
     def places(self) -> Array:
-        """The place of each output among the inputs."""
+        """Return the place of each output among the inputs."""
         steps, last = np.arange(self.n_outputs, dtype=np.float64), self.n_inputs - 1
         if self.crop is not None:
             start, end = self.crop
@@ -70,14 +70,14 @@ class Axis:
         return steps * self.ratio if self.transformation == "asymmetric" else (steps + 0.5) * self.ratio - 0.5
 
     def taps(self) -> tuple[Array, Array, Array]:
-        """The inputs of each output, their weights, and whether a crop takes it from beyond the inputs."""
+        """Return the inputs of each output, their weights, and whether a crop takes it from beyond the inputs."""
         places = self.places()
         beyond = (places < 0) | (places > self.n_inputs - 1) if self.crop is not None else np.zeros(len(places), bool)
         indices, weights = self._around(places)
         return np.clip(indices, 0, self.n_inputs - 1).astype(np.int64), weights, beyond
 
     def _around(self, places: Array) -> tuple[Array, Array]:
-        """The whole places around others, and their weights; those of cubic interpolation are Keys' (1981)."""
+        """Return the whole places around others, and their weights; those of cubic interpolation are Keys' (1981)."""
         if self.mode == "nearest":
             return _ROUNDINGS[self.rounding](places)[:, None], np.ones((len(places), 1))
         if self.mode == "linear":
@@ -95,7 +95,7 @@ class Axis:
 
 @lru_cache(maxsize=256)
 def _tables(axis: Axis, transposed: bool) -> tuple[Array, Array]:
-    """Sources and weights of each element, (elements, taps); a source of -1 stands for what is beyond the inputs.
+    """Return sources and weights of each element, (elements, taps); a source of -1 stands for what is beyond the inputs.
 
     Transposed, elements are the inputs, and sources the outputs that they are a tap of.
     """
@@ -115,12 +115,12 @@ def _tables(axis: Axis, transposed: bool) -> tuple[Array, Array]:
 
 
 def sources(axis: Axis, transposed: bool) -> Array:
-    """The table of sources."""
+    """Return the table of sources."""
     return _tables(axis, transposed)[0]
 
 
 def weights(axis: Axis, transposed: bool, dtype: str) -> Array:
-    """The table of weights."""
+    """Return the table of weights."""
     return _tables(axis, transposed)[1].astype(dtype)
 
 
@@ -164,7 +164,7 @@ class Resizing:
         return with_constants(program, n_arrays, tables)
 
     def _axes(self, call: Call) -> list[Axis | int]:
-        """The axes that are resized, and the lengths of the others between them."""
+        """Return the axes that are resized, and the lengths of the others between them."""
         (given,), made = call.inputs, call.outputs[0]
         assert given is not None
         small, large = (made.shape, given.shape) if self._transposed else (given.shape, made.shape)
@@ -172,7 +172,7 @@ class Resizing:
 
 
 def _code(call: Call, axes: Sequence[Axis | int]) -> Code:
-    """The kernel for some resized axes among others."""
+    """Return the kernel for some resized axes among others."""
     c_type = C_TYPES[call.dtype]
     parameters = ["const int64 n", f"const {c_type}* x", f"{c_type}* y", "const R extrapolated"]
     numbers = [number for number, axis in enumerate(axes) if isinstance(axis, Axis)]
@@ -211,7 +211,7 @@ def _axes(call: Call, small: Shape, large: Shape) -> list[Axis | None]:
 
 
 def _groups(small: Shape, axes: Sequence[Axis | None]) -> list[Axis | int]:
-    """The axes, those that are resized as they are, and the lengths of the others, neighbours joined."""
+    """Return the axes, those that are resized as they are, and the lengths of the others, neighbours joined."""
     groups: list[Axis | int] = []
     for axis, length in zip(axes, small, strict=True):
         if axis is not None:
@@ -224,12 +224,12 @@ def _groups(small: Shape, axes: Sequence[Axis | None]) -> list[Axis | int]:
 
 
 def _length(axis: Axis | int, *, transposed: bool) -> int:
-    """The length of an axis of the result."""
+    """Return the length of an axis of the result."""
     return axis if isinstance(axis, int) else axis.n_inputs if transposed else axis.n_outputs
 
 
 def _sum(axes: Sequence[Axis | int]) -> str:
-    """The sum over the taps of all axes."""
+    """Return the sum over the taps of all axes."""
     lines, place = ["R a = 0; bool beyond = false;"], "int64(0)"
     for number, axis in enumerate(axes):
         at = f"int64(i{number})"

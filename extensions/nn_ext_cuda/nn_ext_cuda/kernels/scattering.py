@@ -49,7 +49,7 @@ class ScatterNd(Positioned):
     """Blocks put to positions of zeros or of an array; of several at one position the last one remains, or all are added."""
 
     def forward(self, call: Call) -> Runner:
-        """A launch for what is there, those that sort the positions, one that puts, and one that rewrites `out`."""
+        """Return a launch for what is there, those that sort the positions, one that puts, and one that rewrites `out`."""
         data, indices, out = call.inputs
         y, given = call.outputs[0], _present(indices)
         lengths, width = _split(y.shape, given)
@@ -72,7 +72,7 @@ class ScatterAdd(Positioned):
     """A copy of x0, to which elements of x1 are added at places along an axis."""
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the copy, those that sort the places, and one that adds."""
+        """Return a launch for the copy, those that sort the places, and one that adds."""
         x0, indices, x1 = (_present(desc) for desc in call.inputs)
         axis, n = call.args["axis"], indices.size
         ordering = Ordering(len(call.inputs) + len(call.outputs), call.dtype)
@@ -102,7 +102,7 @@ def _present(desc: ArrayDesc | None) -> ArrayDesc:
 
 
 def _split(shape: Shape, indices: ArrayDesc) -> tuple[Shape, int]:
-    """The lengths of the axes that positions name, and the number of elements of a block."""
+    """Return the lengths of the axes that positions name, and the number of elements of a block."""
     n_axes = indices.shape[0]
     return shape[:n_axes], math.prod(shape[n_axes:])
 
@@ -121,7 +121,7 @@ def _row(place: str, n_axes: int) -> str:
 def _numbered(
     name: str, n: int, statement: str, numbers: Mapping[str, int], places: tuple[int, int, int], fault: str
 ) -> Launch:
-    """The launch that computes `rows` and `sources` from `indices`, whose places these are."""
+    """Return the launch that computes `rows` and `sources` from `indices`, whose places these are."""
     parameters = ["const int64 n", "const int64* indices", "int64* rows", "int64* sources"]
     parameters += [*[f"const int64 {key}" for key in numbers], *PARAMETERS]
     code = generated(name, parameters, f"  {_LOOP} {{ {statement} }}", "float", TELL)
@@ -129,7 +129,7 @@ def _numbered(
 
 
 def _copy(dtype: str, n: int, source: int | None, target: int) -> Launch:
-    """The launch that copies an array, or zeros."""
+    """Return the launch that copies an array, or zeros."""
     kind = C_TYPES[dtype]
     value = "if (from) to[i] = from[i]; else store(to[i], R(0));"
     parameters = ["const int64 n", f"const {kind}* from", f"{kind}* to"]

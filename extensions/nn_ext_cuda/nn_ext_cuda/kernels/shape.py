@@ -39,14 +39,14 @@ class Arranged:
         return refuse_sizes(arrays)
 
     def forward(self, call: Call) -> Runner:
-        """The copies to the outputs."""
+        """Return the copies to the outputs."""
         arrays, n_inputs = forward_arrays(call), len(call.inputs)
         copies = Copies(arrays)
         self._forward(copies, call, range(n_inputs), range(n_inputs, len(arrays)))
         return copies.program()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The copies to the gradients of the inputs."""
+        """Return the copies to the gradients of the inputs."""
         if self._backward is None:
             return None
         copies = Copies(backward_arrays(call, wanted))
@@ -85,7 +85,7 @@ class Repeated:
         return copies.program()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Sums; None for arrays of another dtype than is computed in."""
+        """Return sums; None for arrays of another dtype than is computed in."""
         others = [want for place, want in enumerate(wanted) if place != self._source]
         if call.outputs[0].dtype != call.dtype or refuse_dtypes(call) or any(others):
             return None
@@ -188,7 +188,7 @@ def _joined(*, new_axis: bool) -> Arrangement:
 
 
 def _cut(*, new_axis: bool) -> Arrangement:
-    """The reverse of joining."""
+    """Return the reverse of joining."""
 
     def arrange(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
         (source,) = sources
@@ -201,7 +201,7 @@ def _cut(*, new_axis: bool) -> Arrangement:
 
 
 def _parts(whole: Any, call: Call, new_axis: bool, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """The views of `whole` that belong to members of these shapes along the axis."""
+    """Return the views of `whole` that belong to members of these shapes along the axis."""
     axis = int(call.args["axis"])  # type: ignore[arg-type]  # an int by the specification
     if new_axis:
         return [np.moveaxis(whole, axis, 0)[k, ...] for k in range(whole.shape[axis])]
@@ -221,7 +221,7 @@ def _flipped(x: Any, args: Mapping[str, Any]) -> Any:
 
 
 def _assigned(copies: Copies, call: Call, sources: Sequence[int], targets: Sequence[int | None]) -> None:
-    """The values of src go to y, and to dst, which is an input that is rewritten."""
+    """Copy src to y, and to dst, which is an input that is rewritten."""
     dst, src = sources
     for target in (*targets, dst):
         if target is not None:

@@ -31,7 +31,7 @@ class Sort(Ordered):
     """All elements along an axis, their former places, or both."""
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the keys, those of the passes of the sort, and one for the results."""
+        """Return a launch for the keys, those of the passes of the sort, and one for the results."""
         x, axis = _x(call), call.args["axis"]
         assert isinstance(axis, int)
         _, length, inner = split_axes(x.shape, axis)
@@ -47,7 +47,7 @@ class TopK(Ordered):
     """The first elements of each sample in order, next to each other or at their places among zeros."""
 
     def forward(self, call: Call) -> Runner:
-        """A launch for the keys, those of the passes of the sort, and one for the results."""
+        """Return a launch for the keys, those of the passes of the sort, and one for the results."""
         x, base_axis, k = _x(call), call.args["base_axis"], call.args["k"]
         assert isinstance(base_axis, int)
         assert isinstance(k, int)

@@ -58,7 +58,7 @@ class WarpByGrid:
 
 
 def _statement(rank: int, *, linear: bool, is_last: bool) -> str:
-    """The sum over the corners around a point, or the nearest element."""
+    """Return the sum over the corners around a point, or the nearest element."""
     point, channel = ("i1", "i2") if is_last else ("i2", "i1")
     lines = [f"const int64 point = (int64(i0) * points + {point}) * {rank}; R a = 0;"]
     for axis in range(rank):

@@ -21,7 +21,7 @@ class _OfWeight:
 
     @staticmethod
     def _slices(call: Call) -> tuple[Shape, Shape]:
-        """The shape of what each slice along `dim` has one of, and that of what all slices share."""
+        """Return the shape of what each slice along `dim` has one of, and that of what all slices share."""
         shape, dim = _weight(call).shape, call.args["dim"]
         assert isinstance(dim, int)
         dim %= len(shape)
@@ -35,7 +35,7 @@ class WeightNormalization(_OfWeight):
     """w_wn = g w / |w| for each slice, with |w| = sqrt(sum of w^2 + eps)."""
 
     def forward(self, call: Call) -> Runner:
-        """A reduction for the lengths, and a launch for the weight."""
+        """Return a reduction for the lengths, and a launch for the weight."""
         composition = self._composition(call, forward_arrays(call), forward_names(call))
         composition.compute("weight_normalization", {"w_wn": "w * (g / lengths)"})
         return composition.program()
@@ -53,7 +53,7 @@ class WeightNormalization(_OfWeight):
         return composition.program()
 
     def _composition(self, call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str]) -> Composition:
-        """A composition that has the lengths."""
+        """Return a composition that has the lengths."""
         of_slices, _ = self._slices(call)
         composition = Composition(call, arrays, names, _weight(call).shape, {"g": of_slices, "dg": of_slices})
         composition.scratch("lengths", of_slices)

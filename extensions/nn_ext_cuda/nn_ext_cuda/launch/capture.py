@@ -69,7 +69,7 @@ class Parts:
         return [len(part) for part in self.parts or () if isinstance(part, Recorded)]
 
     def apart(self) -> list[ApartRow]:
-        """The steps that run apart."""
+        """Return the steps that run apart."""
         return [part.row for part in self.parts or () if isinstance(part, Apart)]
 
 
@@ -126,7 +126,7 @@ class Section(Parts):
                 keeper.note()
 
     def _recorded_without(self, done: frozenset[int]) -> "list[Recorded | Apart] | None":
-        """The parts without the steps that are done; None as long as they are not to be recorded."""
+        """Return the parts without the steps that are done; None as long as they are not to be recorded."""
         if done not in self._variants and len(self._variants) >= MAX_VARIANTS:
             done = frozenset()  # what is done is done again
         if done not in self._variants and self._has_run and _enabled:
@@ -173,7 +173,7 @@ def why_apart(step: Any) -> str | None:
 
 
 def _recorded(group: Sequence[Any], may_wait: bool) -> "list[Recorded | Apart]":
-    """A graph of all steps; where one of them fails, that one apart and graphs of those before and after it."""
+    """Return a graph of all steps; where one of them fails, that one apart and graphs of those before and after it."""
     parts: list[Recorded | Apart] = []
     rest = list(group)
     while rest:

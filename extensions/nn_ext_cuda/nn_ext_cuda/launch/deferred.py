@@ -124,7 +124,7 @@ class _Entry:
 
 
 def _sequence_of(parts: tuple[Part, ...]) -> Sequence | None:
-    """The graph of a sequence that has come before; None: its parts are to be launched one by one."""
+    """Return the graph of a sequence that has come before; None: its parts are to be launched one by one."""
     known = parts[0].together
     key = tuple(map(id, parts))
     entry = known.get(key)

@@ -41,7 +41,7 @@ class Graph:
 
 
 def pools(device: int) -> list[Any]:
-    """The pools of the graphs that exist on a device."""
+    """Return the pools of the graphs that exist on a device."""
     return [graph.pool for graph in list(_GRAPHS) if graph.device == device]
 
 
@@ -98,7 +98,7 @@ def _abandon(stream: Any) -> None:
 
 
 def _stream() -> Any:
-    """The stream on which this thread records what shall run on the current one, which may be the default stream.
+    """Return the stream on which this thread records what shall run on the current one, which may be the default stream.
 
     Graphs that run at the same time are recorded on different streams: cuBLAS has a workspace for each.
     """

@@ -56,7 +56,7 @@ class Launch:
 
 
 def flat(code: Code, n: int, arguments: Sequence[Argument]) -> Launch:
-    """A launch of one thread for each of `n` elements, or for several where there are very many."""
+    """Return a launch of one thread for each of `n` elements, or for several where there are very many."""
     return Launch(code, (min(-(-n // THREADS), MAX_BLOCKS),), (THREADS,), tuple(arguments))
 
 
@@ -123,7 +123,7 @@ class Program:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> Step:
-        """The launches on these arrays."""
+        """Return the launches on these arrays."""
         held = [*arrays[: self._n_arrays], *(allocated(shape, dtype) for shape, dtype in self._scratch)]
         calls = []
         for launch in self.launches:
@@ -158,7 +158,7 @@ class WithArrays:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> Any:
-        """The step of the runner on these arrays and the others."""
+        """Return the step of the runner on these arrays and the others."""
         return self._runner.bind(*arrays[: self._n_arrays], *self._others())
 
 
@@ -180,7 +180,7 @@ class Chain:
             runner(*arrays)
 
     def bind(self, *arrays: Array) -> "ChainStep":
-        """The steps of all runners on these arrays."""
+        """Return the steps of all runners on these arrays."""
         return ChainStep([runner.bind(*arrays) for runner in self._runners])
 
 
@@ -239,7 +239,7 @@ def arrays_of(steps: Sequence[Any]) -> list[Any] | None:
 
 
 def span(array: Array) -> tuple[int, int]:
-    """The addresses of the first byte of an array and after its last one."""
+    """Return the addresses of the first byte of an array and after its last one."""
     start = int(array.data.ptr)
     if 0 in array.shape:
         return start, start
@@ -248,7 +248,7 @@ def span(array: Array) -> tuple[int, int]:
 
 
 def _value(argument: Argument, arrays: Sequence[Array | None]) -> Any:
-    """The argument as CuPy takes it; a null pointer for an array that is absent."""
+    """Return the argument as CuPy takes it; a null pointer for an array that is absent."""
     if isinstance(argument, Faults):
         return argument.address()
     if isinstance(argument, Distance):

@@ -154,7 +154,7 @@ def _filled(
 
 
 def _unowned(array: Array | None) -> Array | None:
-    """The same memory as an array that does not keep it."""
+    """Return the same memory as an array that does not keep it."""
     if array is None or array.size == 0:
         return array
     memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, None, cupy.cuda.Device().id)

@@ -20,7 +20,7 @@ _CONVERTED_THERE: Final = (np.dtype(np.uint8), np.dtype(np.int8))
 
 
 def allocated(shape: Shape, dtype: str) -> Array:
-    """A new uninitialised array on the current device.
+    """Return a new uninitialised array on the current device.
 
     Raises:
         DeviceMemoryError: when it does not fit.
@@ -89,7 +89,7 @@ class Uploads(threading.local):
         self._n_bytes += n_bytes
 
     def on_the_way(self) -> tuple[int, int]:
-        """Number of copies that have not arrived, and their bytes in page-locked memory."""
+        """Return number of copies that have not arrived, and their bytes in page-locked memory."""
         waiting = [n_bytes for event, _, n_bytes in self._on_the_way if not event.done]
         return len(waiting), sum(waiting)
 

@@ -116,7 +116,7 @@ def seen(versions: Sequence[Version], moment: object) -> object:
 
 
 def present_moment() -> object:
-    """The current stream, in whose order arrays are made and read, and how often held launches have failed."""
+    """Return the current stream, in whose order arrays are made and read, and how often held launches have failed."""
     from nn_ext_cuda.device.runtime import cupy  # programs can be made without CuPy
 
     return int(cupy.cuda.get_current_stream().ptr), _FAILURES.number
@@ -161,7 +161,7 @@ class WithDerived:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> "DerivingStep":
-        """The step on these arrays."""
+        """Return the step on these arrays."""
         derived = self._derived([arrays[position] for position in self.weights])
         return DerivingStep(Making(derived), self._runner.bind(*arrays[: self._n_arrays], *derived.arrays))
 
@@ -242,7 +242,9 @@ class Converting:
 
 
 def unfolded(steps: Sequence[Any]) -> Iterator[tuple[Any, "Making | Converting | None"]]:
-    """The steps of a pass, those that make derived arrays apart and each only once, with what tells whether one is done."""
+    """Yield the steps of a pass, those that make derived arrays apart and each only once, with what tells whether one is
+    done.
+    """
     made: set[Derived] = set()
     for step in steps:
         version = getattr(step, "version", None)

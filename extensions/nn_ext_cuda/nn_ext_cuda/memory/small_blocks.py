@@ -58,7 +58,7 @@ class Recycled:
         self._of_thread = _OfThread()
 
     def empty(self, shape: Shape, dtype: str) -> Array:
-        """A new uninitialised array on the current device.
+        """Return a new uninitialised array on the current device.
 
         Raises:
             DeviceMemoryError: when it does not fit.

@@ -43,7 +43,7 @@ class MemoryReport(tuple[Arena, ...]):
 
 
 def memory_report(device: str | int = 0) -> MemoryReport:
-    """The memory of this process on a device by what holds it.
+    """Return the memory of this process on a device by what holds it.
 
     Args:
         device: Number of the device.

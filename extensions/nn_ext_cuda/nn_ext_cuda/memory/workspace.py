@@ -18,7 +18,7 @@ _OF_THREAD = threading.local()
 
 
 def with_workspace(runner: Any, n_arrays: int, n_bytes: Sequence[int]) -> WithArrays:
-    """A runner that takes arrays of these sizes, in the shared memory, after the `n_arrays` arrays of the call."""
+    """Return a runner that takes arrays of these sizes, in the shared memory, after the `n_arrays` arrays of the call."""
     return WithArrays(runner, n_arrays, partial(shared, tuple(n_bytes)))
 
 

@@ -137,7 +137,7 @@ class NcclEngine:
         return self.all_reduce(np.zeros(1, np.uint8), "max")
 
     def split(self, ranks: Sequence[int]) -> "NcclEngine | None":
-        """The engine of some of the ranks."""
+        """Return the engine of some of the ranks."""
         places = list(ranks)
         text = bytes(library().get_unique_id()) if self.rank == places[0] else b""
         own = np.frombuffer(text.ljust(_ID_BYTES, b"\0"), np.uint8).copy()
@@ -158,7 +158,7 @@ class NcclEngine:
         raise SystemExit(status)
 
     def device_step(self, array: Array, divisor: int, before: Callable[[], None]) -> SumStep:
-        """The sum of an array of this device over all ranks as a step of a pass; see `nn_core.communicators.Engine`."""
+        """Return the sum of an array of this device over all ranks as a step of a pass; see `nn_core.communicators.Engine`."""
         code = DTYPES[_wide_name(array)]
 
         def launch(raw: Array, stream: int) -> None:
@@ -202,7 +202,7 @@ Launcher = Callable[[Callable[[int], None], NcclEngine], "Pending | None"]
 
 @contextmanager
 def _on_device(arrays: Sequence[Array], are_written: Sequence[bool], wide: str = "") -> Iterator[tuple[Launcher, list[Any]]]:
-    """The arrays on the device, and a function that launches a collective on them and brings results to the host.
+    """Yield the arrays on the device, and a function that launches a collective on them and brings results to the host.
 
     Args:
         arrays: C-contiguous arrays, of the device or of the host.
@@ -237,7 +237,7 @@ def _on_device(arrays: Sequence[Array], are_written: Sequence[bool], wide: str =
 
 
 def make(context: Context | None = None) -> NcclEngine:
-    """The engine of all processes that a launcher has started, each with the device that is current in it.
+    """Return the engine of all processes that a launcher has started, each with the device that is current in it.
 
     Raises:
         BackendUnavailableError: when the library is missing, or the ranks cannot find each other.

@@ -30,7 +30,7 @@ def has_nccl() -> bool:
 
 @hookimpl
 def nn_core_communicators() -> Sequence[CommunicatorInfo]:
-    """The engine between devices."""
+    """Return the engine between devices."""
     return [
         CommunicatorInfo(
             name="nccl",

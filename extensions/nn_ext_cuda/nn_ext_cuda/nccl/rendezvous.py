@@ -30,7 +30,7 @@ _MOST_CHARACTERS: Final = 1 << 20
 
 
 def gather(launch: Launch, text: str, timeout_s: float = 60) -> list[str]:
-    """The texts of all ranks, in order; every rank calls this.
+    """Return the texts of all ranks, in order; every rank calls this.
 
     Raises:
         BackendUnavailableError: when there is neither MPI nor an address.
@@ -60,7 +60,7 @@ def address_in(environment: Mapping[str, str]) -> tuple[str, int] | None:
 
 
 def gather_by_mpi(launch: Launch, text: str) -> list[str]:
-    """The texts of all ranks by MPI, which mpiexec has started.
+    """Return the texts of all ranks by MPI, which mpiexec has started.
 
     Raises:
         BackendUnavailableError: when mpi4py is missing, or sees other processes.
@@ -82,7 +82,7 @@ def gather_by_mpi(launch: Launch, text: str) -> list[str]:
 
 
 def gather_by_tcp(address: tuple[str, int], launch: Launch, text: str, timeout_s: float) -> list[str]:
-    """The texts of all ranks: each sends its own to rank 0, which sends all of them back.
+    """Return the texts of all ranks: each sends its own to rank 0, which sends all of them back.
 
     Both sides prove that they know the token of the job, which itself is never sent. Connections that do not are closed, and
     rank 0 waits on.

@@ -41,7 +41,7 @@ class SumStep:
         self.join()
 
     def bind(self, *arrays: Array) -> "SumStep":
-        """This step: it knows its array."""
+        """Return this step: it knows its array."""
         return self
 
     def run(self) -> None:
@@ -59,7 +59,7 @@ class SumStep:
 
 
 def _stream() -> Any:
-    """The stream of this thread and device for sums."""
+    """Return the stream of this thread and device for sums."""
     device = cupy.cuda.Device().id
     streams: dict[Any, Any] = _STREAMS.__dict__
     if device not in streams:

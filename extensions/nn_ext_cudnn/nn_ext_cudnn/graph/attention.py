@@ -62,7 +62,7 @@ class FusedAttention:
         return None
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:
-        """The shape of the logarithms, in the precision of sums."""
+        """Return the shape of the logarithms, in the precision of sums."""
         return [log_sum_shape(call)]
 
     def strided(self, call: Call) -> bool:
@@ -125,13 +125,13 @@ class _WhereAligned:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> Any:
-        """The step on these arrays."""
+        """Return the step on these arrays."""
         is_aligned = all(array is None or int(array.data.ptr) % ALIGNMENT == 0 for array in arrays)
         plan = self._plan_for(arrays) if is_aligned else None
         return (self._other if plan is None else plan).bind(*arrays)
 
     def _plan_for(self, arrays: Sequence[Array | None]) -> Any:
-        """The runner of the plan for arrays that lie like these; None where no engine runs that."""
+        """Return the runner of the plan for arrays that lie like these; None where no engine runs that."""
         lying = lying_of(arrays)
         if lying not in self._plans:
             try:
@@ -157,7 +157,7 @@ def _is_aligned(lying: Lying) -> bool:
 
 
 def sizes_of(call: Call) -> Sizes:
-    """The sizes of a call whose mask is not refused."""
+    """Return the sizes of a call whose mask is not refused."""
     q, k, v = (_present(desc).shape for desc in call.inputs[:3])
     leading, mask = _leading(call), call.inputs[MASK]
     heads = math.prod(leading[:-1]), (leading[-1] if leading else 1)
@@ -166,12 +166,12 @@ def sizes_of(call: Call) -> Sizes:
 
 
 def sizes_of_keys(call: Call) -> int:
-    """Number of keys."""
+    """Return number of keys."""
     return _present(call.inputs[K]).shape[-2]
 
 
 def mask_shape(leading: Shape, mask: Shape, n_keys: int) -> Shape | None:
-    """A mask over (*leading, queries, keys) in the four axes of cuDNN; None where it varies otherwise than they can."""
+    """Return a mask over (*leading, queries, keys) in the four axes of cuDNN; None where it varies otherwise than they can."""
     shape = (1,) * (len(leading) + 2 - len(mask)) + mask
     if shape[-1] != n_keys:
         return None
@@ -195,7 +195,7 @@ def _present(desc: ArrayDesc | None) -> ArrayDesc:
 
 
 def _runner(call: Call, graph: Any, places: Sequence[int]) -> GraphRunner:
-    """The runner of a graph over the arrays at `places`."""
+    """Return the runner of a graph over the arrays at `places`."""
     constants = {SCALE: float(call.args["scale"])}  # type: ignore[arg-type]  # a number
     if call.inputs[MASK] is not None or call.args["is_causal"]:
         constants[LOWEST] = _LOWEST_SCORE
@@ -204,7 +204,9 @@ def _runner(call: Call, graph: Any, places: Sequence[int]) -> GraphRunner:
 
 
 def _unseeing(call: Call) -> Any:
-    """Launches for queries from which the mask hides all keys: y is 0, and so are the weights, exp(score - infinity)."""
+    """Return launches for queries from which the mask hides all keys: y is 0, and so are the weights, exp(score -
+    infinity).
+    """
     y = call.outputs[0]
     rows = y.size // y.shape[-1]
     arrays = [*call.inputs, y, ArrayDesc((rows,), SUMS)]

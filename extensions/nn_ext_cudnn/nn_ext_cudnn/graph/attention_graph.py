@@ -65,7 +65,7 @@ class Sizes:
         return (*self.heads, self.n_queries, 1)
 
     def tensors(self, alignment: int) -> dict[int, Tensor]:
-        """The tensors of the arrays, by place; gradients have the shapes of their arrays."""
+        """Return the tensors of the arrays, by place; gradients have the shapes of their arrays."""
         of_queries, of_keys, of_values = (*self.scores[:3], self.width), (*self.heads, self.n_keys, self.width), self._values
         shapes = {Q: of_queries, K: of_keys, V: of_values, Y: (*self.scores[:3], self.depth), LOG_SUM: self.rows}
         shapes |= {DQ: of_queries, DK: of_keys, DV: of_values, DY: shapes[Y]}
@@ -112,7 +112,7 @@ class _Chain:
         return output
 
     def of_rows(self, operator: str, values: Tensor) -> Tensor:
-        """A sum or maximum along the last axis."""
+        """Return a sum or maximum along the last axis."""
         output = self.virtual(self.sizes.rows, SUMS)
         self.operations.append(Reduction(operator, values, output, SUMS))
         return output
@@ -122,7 +122,7 @@ class _Chain:
         return output
 
     def transposed(self, values: Tensor) -> Tensor:
-        """A matrix of scores with its last two axes exchanged, in the dtype of the arrays."""
+        """Return a matrix of scores with its last two axes exchanged, in the dtype of the arrays."""
         turned = _turned(values)
         return self.reshaped(values, self.virtual(turned.shape, self.sizes.dtype, turned.strides))
 
@@ -145,7 +145,7 @@ class _Chain:
 
 
 def forward_graph(sizes: Sizes, alignment: int) -> Graph:
-    """The scores, their softmax with the largest one subtracted, and the product with the values."""
+    """Return the scores, their softmax with the largest one subtracted, and the product with the values."""
     arrays = sizes.tensors(alignment)
     chain = _Chain(sizes, arrays)
     scores = chain.scores()
@@ -180,7 +180,7 @@ def _number(uid: int) -> Tensor:
 
 
 def _turned(tensor: Tensor) -> Tensor:
-    """The same memory with the last two axes exchanged."""
+    """Return the same memory with the last two axes exchanged."""
     shape, strides = tensor.shape, tensor.strides
     return Tensor(
         tensor.uid,

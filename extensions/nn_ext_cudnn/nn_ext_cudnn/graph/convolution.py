@@ -96,11 +96,11 @@ class ConvolutionKernel:
         return Chain([self._runner(call, result, arrays, _X, weight, _Y), self._bias(call)])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """A plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
+        """Return a plan for each gradient, and sums for that of the bias; None where cuDNN has no engine."""
         return gradients(partial(self._backward, call, wanted))
 
     def _backward(self, call: Call, wanted: Sequence[bool], added: Collection[int]) -> Runner | None:
-        """The runner that adds the gradients at the places `added` to what is there."""
+        """Return the runner that adds the gradients at the places `added` to what is there."""
         arrays, make = backward_arrays(call, wanted), partial(self._gradients, call, wanted, added)
         try:
             return self._on_laid_out_filters(call, arrays, (_DX, _DY), make) if wanted[_X] else make(arrays, _WEIGHT)
@@ -132,7 +132,7 @@ class ConvolutionKernel:
         images: tuple[int, int],
         make: Callable[[Sequence[ArrayDesc | None], int], Runner],
     ) -> Runner:
-        """The runner that `make` makes for arrays and the place of the filters, which are laid out as the images are.
+        """Return the runner that `make` makes for arrays and the place of the filters, which are laid out as the images are.
 
         cuDNN would do so in each call, in its scratch memory.
         """
@@ -148,7 +148,7 @@ class ConvolutionKernel:
         return make(arrays, _WEIGHT)
 
     def _laid_out(self, call: Call, weight: ArrayDesc, images: Sequence[ArrayDesc]) -> ArrayDesc | None:
-        """The filters as images are that are channels-last, if they are not in memory already."""
+        """Return the filters as images are that are channels-last, if they are not in memory already."""
         if self._depthwise or _is_channel_last(call) or weight.shape[1] == 1 or math.prod(weight.shape[2:]) == 1:
             return None
         if weight.strides is not None:  # of filters that a function computes, the plan has chosen the layout
@@ -168,7 +168,9 @@ class ConvolutionKernel:
         *,
         adds: bool = False,
     ) -> GraphRunner:
-        """The runner that computes one of x, weight and y (places, of data or of gradients) from the others, or adds to it."""
+        """Return the runner that computes one of x, weight and y (places, of data or of gradients) from the others, or adds to
+        it.
+        """
         views = self._views(call, arrays, (x, weight, y))
         rank = len(views[y].shape)
         if epilogue is not None:
@@ -210,7 +212,7 @@ class ConvolutionKernel:
         return composition.program()
 
     def _preferred(self, call: Call) -> Call:
-        """The call with its images as the plan will lay them out."""
+        """Return the call with its images as the plan will lay them out."""
         x = call.inputs[_X]
         assert x is not None
         if self.layout(call) == "contiguous":
@@ -220,7 +222,7 @@ class ConvolutionKernel:
 
 
 def filters_by_pixel(arrays: Sequence[ArrayDesc | None], source: int, target: int) -> Program:
-    """The launch that copies filters in C order, at one place, to another place, where their channels are innermost."""
+    """Return the launch that copies filters in C order, at one place, to another place, where their channels are innermost."""
     n_filters, n_channels, *window = _present(arrays, source).shape
     seen = list(arrays)
     seen[target] = ArrayDesc((n_filters, *window, n_channels), _present(arrays, target).dtype)
@@ -271,7 +273,7 @@ def _graph(
     adds: bool,
     alignment: int,
 ) -> Graph:
-    """The operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
+    """Return the operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
     tensors = {place: view.tensor(place + 1, alignment) for place, view in views.items()}
     wide, filters, narrow = (tensors[place] for place in places)
     steps = epilogue.steps() if epilogue else []
@@ -302,7 +304,7 @@ def _frame(call: Call, y: ArrayDesc) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def channels_last(desc: ArrayDesc) -> ArrayDesc:
-    """An array whose second axis is innermost in memory."""
+    """Return an array whose second axis is innermost in memory."""
     item = ITEM_BYTES[desc.dtype]
     return replace(desc, strides=tuple(item * step for step in geometry.channels_last_strides(desc.shape)))
 

@@ -29,7 +29,7 @@ FUNCTIONS: Final[library.Table] = {
 
 @lru_cache(maxsize=1)
 def functions() -> Any:
-    """The functions of the backend API."""
+    """Return the functions of the backend API."""
     return library.functions(FUNCTIONS)
 
 
@@ -66,13 +66,13 @@ class Descriptor:
         functions().cudnnBackendFinalize(self.pointer)
 
     def get(self, name: str, n_most: int = 1) -> list[Any]:
-        """The values of an attribute, `n_most` of them at most."""
+        """Return the values of an attribute, `n_most` of them at most."""
         _, listed = self.kind.attributes[name]
         array = (listed.c_type * n_most)()
         return list(array[: self._read(name, n_most, array)])
 
     def descriptors(self, name: str, kind: Kind) -> "list[Descriptor]":
-        """The descriptors that an attribute consists of."""
+        """Return the descriptors that an attribute consists of."""
         n_most = self._read(name, 0, None)
         found = [Descriptor(kind) for _ in range(n_most)]
         if not found:
@@ -91,7 +91,7 @@ class Descriptor:
 
 
 def described(kind: Kind, **attributes: Any) -> Descriptor:
-    """A finalized descriptor; an attribute is a value or a sequence of values, and None leaves it out."""
+    """Return a finalized descriptor; an attribute is a value or a sequence of values, and None leaves it out."""
     descriptor = Descriptor(kind)
     for name, value in attributes.items():
         if value is not None:

@@ -47,7 +47,9 @@ class FusedConvolution(ConvolutionKernel):
         return "contiguous" if call.inputs[_Z] is not None else super().layout(call)
 
     def forward(self, call: Call) -> Runner:
-        """The plan on filters that are folded when weights or statistics have changed, and a launch for the statistics."""
+        """Return the plan on filters that are folded when weights or statistics have changed, and a launch for the
+        statistics.
+        """
         x, weight, y = call.inputs[_X], call.inputs[_WEIGHT], call.outputs[0]
         assert x is not None and weight is not None
         if self._laid_out(call, weight, (x, y)) is None:
@@ -108,7 +110,7 @@ class _Folding:
         return len(forward_arrays(self._call)) + len(self.targets) - 1
 
     def program(self) -> Chain:
-        """The launches, over the sources and the targets."""
+        """Return the launches, over the sources and the targets."""
         call, programs = self._call, list[Any]()
         scale = "(gamma / sqrt(variance + eps))" if call.inputs[4] is not None else "(R(1) / sqrt(variance + eps))"
         channels = call.outputs[1].size
@@ -133,7 +135,7 @@ class _Folding:
         return [*[self._call.inputs[place] for place in self.sources], *self.targets]
 
     def _composition(self, frame: Shape) -> Composition:
-        """A composition over filters (one row each) or over channels."""
+        """Return a composition over filters (one row each) or over channels."""
         names = forward_names(self._call)
         return _composition(self._call, self._arrays(), [*[names[place] for place in self.sources], *self._names], frame)
 
@@ -143,7 +145,7 @@ def _is_normalized(call: Call) -> bool:
 
 
 def _kept(call: Call) -> Program:
-    """The launch that writes the statistics that were used, or zeros."""
+    """Return the launch that writes the statistics that were used, or zeros."""
     composition = _composition(call, forward_arrays(call), forward_names(call), (call.outputs[1].size,))
     mean, variance = ("mean", "variance") if _is_normalized(call) else ("R(0)", "R(0)")
     composition.compute("fused_convolution_statistics", {"batch_mean": mean, "batch_variance": variance})
@@ -151,7 +153,7 @@ def _kept(call: Call) -> Program:
 
 
 def _composition(call: Call, arrays: Sequence[ArrayDesc | None], names: Sequence[str], frame: Shape) -> Composition:
-    """A composition over filters (one row each) or over channels."""
+    """Return a composition over filters (one row each) or over channels."""
     channel = (frame[0], *(1,) * (len(frame) - 1))
     shapes = dict.fromkeys(_PER_CHANNEL.intersection(names), channel)
     return Composition(call, arrays, names, frame, shapes)

@@ -22,7 +22,7 @@ class View:
     dtype: str
 
     def tensor(self, uid: int, alignment: int) -> Tensor:
-        """The tensor; an alignment below the size of an item stands for that size."""
+        """Return the tensor; an alignment below the size of an item stands for that size."""
         return Tensor(uid, self.shape, self.strides, self.dtype, max(alignment, ITEM_BYTES[self.dtype]))
 
     @property
@@ -32,7 +32,7 @@ class View:
 
 
 def image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> View:
-    """An image: axes before `base_axis` are the batch; the channels follow them, or come last."""
+    """Return an image: axes before `base_axis` are the batch; the channels follow them, or come last."""
     if desc.strides is not None:  # laid out by the engine: the batch is one axis
         return _spread(View(desc.shape, _steps(desc), desc.dtype))
     shape = (math.prod(desc.shape[:base_axis]), *desc.shape[base_axis:])
@@ -41,7 +41,7 @@ def image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> View:
 
 
 def filters(desc: ArrayDesc, channel_last: bool, *, depthwise: bool, like: View) -> View:
-    """Filters: (filters, channels of a group, window axes).
+    """Return filters: (filters, channels of a group, window axes).
 
     Args:
         desc: The array.
@@ -72,7 +72,7 @@ def channels_last_strides(shape: Shape) -> tuple[int, ...]:
 
 
 def spatial(values: tuple[int, ...], otherwise: int) -> tuple[int, ...]:
-    """A setting of each spatial axis, `otherwise` for an axis that was put in front."""
+    """Return a setting of each spatial axis, `otherwise` for an axis that was put in front."""
     return (otherwise,) * (MIN_SPATIAL - len(values)) + values
 
 
@@ -84,13 +84,13 @@ def _steps(desc: ArrayDesc) -> tuple[int, ...]:
 
 
 def _channels_second(view: View) -> View:
-    """The same memory with the last axis moved to the second place."""
+    """Return the same memory with the last axis moved to the second place."""
     shape, strides = view.shape, view.strides
     return View((shape[0], shape[-1], *shape[1:-1]), (strides[0], strides[-1], *strides[1:-1]), view.dtype)
 
 
 def _spread(view: View) -> View:
-    """The same memory with spatial axes of length 1 in front until cuDNN knows such images."""
+    """Return the same memory with spatial axes of length 1 in front until cuDNN knows such images."""
     missing = max(MIN_SPATIAL + 2 - len(view.shape), 0)
     step = view.shape[2] * view.strides[2] if missing else 0
     shape, strides = view.shape, view.strides

@@ -42,7 +42,7 @@ class Plan:
         self.engine = engine
 
     def pack(self, pointers: Mapping[int, int], workspace: int) -> Descriptor:
-        """The variant pack for arrays at these addresses, by uid, and scratch memory at `workspace`."""
+        """Return the variant pack for arrays at these addresses, by uid, and scratch memory at `workspace`."""
         return described(
             attributes.VARIANT_PACK,
             unique_ids=self.uids,
@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan_of(graph: Graph, excluded: frozenset[int], device_id: int) -> Plan:
-    """The plan for a graph on the current device, from the cache or newly built.
+    """Return the plan for a graph on the current device, from the cache or newly built.
 
     Args:
         graph: The operations, those that write virtual tensors before those that read them.
@@ -111,7 +111,7 @@ def build(graph: Graph, excluded: frozenset[int], device: Descriptor | None = No
 
 
 def _plans(graph: Graph, excluded: frozenset[int], device: Descriptor | None, reasons: dict[str, None]) -> Iterator[Plan]:
-    """A plan for each engine that may and can run a graph, best first; `reasons` gets why others do not."""
+    """Yield a plan for each engine that may and can run a graph, best first; `reasons` gets why others do not."""
     known = {tensor.uid: tensor for operation in graph for tensor in operation.tensors}
     uids = [uid for uid, tensor in known.items() if not tensor.is_virtual]
     with _noting(reasons):
@@ -131,7 +131,7 @@ def _plans(graph: Graph, excluded: frozenset[int], device: Descriptor | None, re
 
 
 def _configurations(whole: Descriptor, device: Descriptor | None, reasons: dict[str, None]) -> Iterator[Descriptor]:
-    """Configurations of engines, best first."""
+    """Return configurations of engines, best first."""
     for mode in HEURISTICS:
         with _noting(reasons):  # one heuristic may know nothing of a graph that the next one knows
             heuristic = described(attributes.ENGINEHEUR, operation_graph=whole, mode=mode, deviceprop=device)

@@ -55,7 +55,7 @@ class GraphRunner:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> "GraphStep | AlignedStep":
-        """The plan on these arrays; for arrays off their alignment another one, or where there is none, on copies."""
+        """Return the plan on these arrays; for arrays off their alignment another one, or where there is none, on copies."""
         given = {uid: arrays[place] for uid, place in self._places.items()}
         if all(int(array.data.ptr) % ALIGNMENT == 0 for array in given.values()):
             return self._step(self._plan, given)
@@ -116,7 +116,7 @@ class GraphStep:
     __call__ = run
 
     def _packed(self) -> Descriptor:
-        """The variant pack, a new one after other steps made the shared scratch memory larger."""
+        """Return the variant pack, a new one after other steps made the shared scratch memory larger."""
         scratch = self._workspace.array if self._plan.workspace_bytes else None
         if self._pack is None or (scratch is not None and scratch is not self._held[-1]):
             if scratch is not None:

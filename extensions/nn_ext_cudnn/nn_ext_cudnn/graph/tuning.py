@@ -51,7 +51,9 @@ def n_candidates(graph: Sequence[Operation], excluded: frozenset[int]) -> int:
 
 
 def fastest(graph: Sequence[Operation], excluded: frozenset[int], plans: Sequence["Plan"]) -> "Plan":
-    """The fastest of `plans`, by the file or by trying them on memory of their own; the first where that does not fit."""
+    """Return the fastest of `plans`, by the file or by trying them on memory of their own; the first where that does not
+    fit.
+    """
     key = key_of(graph, excluded)
     entry = _entries().get(key)
     if entry is not None and 0 <= entry["place"] < len(plans) and plans[entry["place"]].engine == entry["engine"]:
@@ -91,7 +93,7 @@ def timed(graph: Sequence[Operation], plans: Sequence["Plan"]) -> dict[int, floa
 
 
 def key_of(graph: Sequence[Operation], excluded: frozenset[int]) -> str:
-    """The key of a graph on the current device: its name, the version of cuDNN, and a digest of the operations."""
+    """Return the key of a graph on the current device: its name, the version of cuDNN, and a digest of the operations."""
     properties: Mapping[str, Any] = cupy.cuda.runtime.getDeviceProperties(int(cupy.cuda.Device().id))
     name = properties["name"]
     version = ".".join(map(str, library.version()))
@@ -100,7 +102,7 @@ def key_of(graph: Sequence[Operation], excluded: frozenset[int]) -> str:
 
 
 def path() -> Path | None:
-    """The file, or None where there is to be none."""
+    """Return the file, or None where there is to be none."""
     given = os.environ.get(PATH_VARIABLE)
     if given is not None:
         return Path(given) if given else None
@@ -126,7 +128,7 @@ def _milliseconds(plan: "Plan", pack: Any) -> float:
 
 
 def _entries() -> dict[str, dict[str, Any]]:
-    """The entries of the file and of this process."""
+    """Return the entries of the file and of this process."""
     global _read_from  # noqa: PLW0603 -- the file is read once
     file = path()
     if file != _read_from:

@@ -147,12 +147,12 @@ ADV: Final[library.Table] = {
 
 
 def ops() -> Any:
-    """The functions of `OPS`; each raises `CudnnError` where cuDNN reports one."""
+    """Return the functions of `OPS`; each raises `CudnnError` where cuDNN reports one."""
     return _functions(library.library(), "ops")
 
 
 def adv() -> Any:
-    """The functions of `ADV`; each raises `CudnnError` where cuDNN reports one."""
+    """Return the functions of `ADV`; each raises `CudnnError` where cuDNN reports one."""
     return _functions(library.library(), "adv")
 
 

@@ -33,7 +33,7 @@ class Training:
 
 
 def frame_of(desc: ArrayDesc, axes: Sequence[int]) -> Image:
-    """An array as images whose channels are the neighbouring axes `axes`."""
+    """Return an array as images whose channels are the neighbouring axes `axes`."""
     shape = desc.shape
     if tuple(axes) == (1,) and 3 <= len(shape) <= 5:
         return image(desc, len(shape) - 2)
@@ -43,20 +43,20 @@ def frame_of(desc: ArrayDesc, axes: Sequence[int]) -> Image:
 
 
 def modes(frame: Image) -> tuple[api.BatchNorm, ...]:
-    """The modes for such images, best first."""
+    """Return the modes for such images, best first."""
     if frame.is_matrix:
         return _OF_MATRICES
     return _OF_CHANNELS_LAST if frame.layout == "channels_last" else _OF_OTHERS
 
 
 def tensors(frame: Image, mode: api.BatchNorm) -> tuple[Descriptor, Descriptor]:
-    """The tensor of images, and that of their scales, shifts and statistics."""
+    """Return the tensor of images, and that of their scales, shifts and statistics."""
     x = frame.descriptor()
     return x, parameters_of(x, mode)
 
 
 def training(frame: Image) -> Training:
-    """The first mode in which cuDNN trains on such images and keeps nothing from forward to backward.
+    """Return the first mode in which cuDNN trains on such images and keeps nothing from forward to backward.
 
     Raises:
         NotSupportedError: when there is none.
@@ -69,7 +69,7 @@ def training(frame: Image) -> Training:
 
 @lru_cache(maxsize=1024)
 def _training(source: object, frame: Image, device_id: int) -> Training | str:
-    """The result for the current device, or why there is none."""
+    """Return the result for the current device, or why there is none."""
     reason = ""
     for mode in modes(frame):
         try:
@@ -102,7 +102,7 @@ def _sizes(frame: Image, mode: api.BatchNorm) -> tuple[int, int, int]:
 
 
 def as_matrix(call: Call) -> Call:
-    """The same normalization of channels-last images, as rows of channels in contiguous memory."""
+    """Return the same normalization of channels-last images, as rows of channels in contiguous memory."""
     x = call.inputs[0]
     assert x is not None
     n_channels = x.shape[1]
@@ -120,7 +120,7 @@ def as_matrix(call: Call) -> Call:
 
 
 def as_cuda(call: Call) -> Call:
-    """The same normalization for nn_ext_cuda, which takes contiguous memory; all images have the layout of y."""
+    """Return the same normalization for nn_ext_cuda, which takes contiguous memory; all images have the layout of y."""
     axes = axes_of(call)
     is_last = _is_of_images(call) and frame_of(call.outputs[0], axes).layout == "channels_last"
     return as_matrix(call) if is_last else call
@@ -140,7 +140,7 @@ def _is_of_images(call: Call) -> bool:
 
 
 def rearranged(desc: ArrayDesc, places: tuple[int, int], n_arrays: int, *, to_last: bool) -> Any:
-    """The copy of an image into the other layout, as a runner.
+    """Return the copy of an image into the other layout, as a runner.
 
     Args:
         desc: The image.
@@ -161,6 +161,6 @@ def rearranged(desc: ArrayDesc, places: tuple[int, int], n_arrays: int, *, to_la
 
 
 def axes_of(call: Call) -> tuple[int, ...]:
-    """The axes that have statistics of their own, in order."""
+    """Return the axes that have statistics of their own, in order."""
     axes: Any = call.args["axes"]
     return tuple(sorted(int(axis) for axis in axes))

@@ -41,12 +41,12 @@ class Work:
         self._main: list[Any] = []
 
     def at(self, name: str) -> At | None:
-        """The array of that name; None where there is none."""
+        """Return the array of that name; None where there is none."""
         place = self._names.index(name)
         return None if self._arrays[place] is None else At(place)
 
     def wide(self, name: str) -> At | None:
-        """The array of that name, if it is there and holds the dtype of statistics."""
+        """Return the array of that name, if it is there and holds the dtype of statistics."""
         place = self._names.index(name)
         desc = self._arrays[place]
         return At(place) if desc is not None and desc.dtype == real_dtype(self._call.dtype) else None
@@ -54,7 +54,7 @@ class Work:
     # -- arrays ----------------------------------------------------------------------------------------------------
 
     def scratch(self, name: str, shape: Shape | None = None, dtype: str | None = None) -> At:
-        """A scratch array; one number a channel, in the dtype of statistics, unless told otherwise."""
+        """Return a scratch array; one number a channel, in the dtype of statistics, unless told otherwise."""
         shape = (self.frame.dims[1],) if shape is None else shape
         self._arrays.append(ArrayDesc(shape, dtype or real_dtype(self._call.dtype)))
         self._names.append(name)
@@ -65,7 +65,7 @@ class Work:
         return self.scratch("memory", (n_bytes,), "uint8") if n_bytes else None
 
     def image(self, name: str) -> At:
-        """An image that cuDNN reads, in the layout of y."""
+        """Return an image that cuDNN reads, in the layout of y."""
         place = self._names.index(name)
         turned = self._turned(name)
         if turned is None:
@@ -74,7 +74,7 @@ class Work:
         return turned
 
     def image_result(self, name: str) -> At:
-        """An image that cuDNN writes, in the layout of y."""
+        """Return an image that cuDNN writes, in the layout of y."""
         place = self._names.index(name)
         turned = self._turned(name)
         if turned is None:
@@ -91,17 +91,17 @@ class Work:
         return self.scratch(f"{name}_turned", self._x.shape, self._x.dtype)
 
     def parameter(self, name: str, otherwise: str) -> At:
-        """A parameter that cuDNN reads, in the dtype of statistics; `otherwise` where it is not given."""
+        """Return a parameter that cuDNN reads, in the dtype of statistics; `otherwise` where it is not given."""
         found = self.wide(name)
         return found or self.computed(f"own_{name}", otherwise if self.at(name) is None else name)
 
     def computed(self, name: str, expression: str) -> At:
-        """A scratch array that is computed before cuDNN is called."""
+        """Return a scratch array that is computed before cuDNN is called."""
         self._before[name] = expression
         return self.scratch(name)
 
     def updated(self, name: str) -> At | None:
-        """A parameter that cuDNN reads and writes."""
+        """Return a parameter that cuDNN reads and writes."""
         if self.at(name) is None:
             return None
         if self.wide(name) is None:
@@ -109,7 +109,7 @@ class Work:
         return self.parameter(name, "")
 
     def result(self, name: str) -> At:
-        """An array that cuDNN writes, in the dtype of statistics; where nobody wants it, a scratch array."""
+        """Return an array that cuDNN writes, in the dtype of statistics; where nobody wants it, a scratch array."""
         found = self.wide(name)
         if found is not None:
             return found
@@ -128,7 +128,7 @@ class Work:
         self._after.update(outputs)
 
     def _cuda_runner(self) -> Runner | None:
-        """The runner of nn_ext_cuda, for images with the layout of y."""
+        """Return the runner of nn_ext_cuda, for images with the layout of y."""
         call = as_matrix(self._call) if self.frame.layout == "channels_last" else self._call
         kernel = CUDA_NORMALIZATION[call.spec.name]
         return kernel.forward(call) if self._wanted is None else kernel.backward(call, self._wanted)
@@ -172,5 +172,5 @@ class _Reordered:
         self._order = order
 
     def bind(self, *arrays: Array) -> Any:
-        """The step on its arrays."""
+        """Return the step on its arrays."""
         return self._runner.bind(*(arrays[place] for place in self._order))

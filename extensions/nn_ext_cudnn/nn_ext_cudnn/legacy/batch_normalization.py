@@ -162,7 +162,7 @@ class FusedBatchNormalization:
         return "channels_last" if is_wanted else "contiguous"
 
     def forward(self, call: Call) -> Runner:
-        """The kernels, after images have been brought into the layout of y."""
+        """Return the kernels, after images have been brought into the layout of y."""
         if is_of_one_layout(call):
             return CUDA_FUSED.forward(as_cuda(call))
         work = Work(call, forward_arrays(call), forward_names(call))
@@ -170,7 +170,7 @@ class FusedBatchNormalization:
         return work.recipe()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The kernels, as `forward`; None for gradients of running statistics."""
+        """Return the kernels, as `forward`; None for gradients of running statistics."""
         if is_of_one_layout(call):
             return CUDA_FUSED.backward(as_cuda(call), wanted)
         if any(wanted[3:5]):

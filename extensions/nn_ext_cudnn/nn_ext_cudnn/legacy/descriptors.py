@@ -26,12 +26,12 @@ class Descriptor:
 
 
 def ints(values: Sequence[int]) -> Any:
-    """An array of C ints."""
+    """Return an array of C ints."""
     return (ctypes.c_int * len(values))(*values)
 
 
 def tensor(dtype: str, dims: Shape, strides: Shape | None = None) -> Descriptor:
-    """A tensor of at least three axes.
+    """Return a tensor of at least three axes.
 
     Args:
         dtype: Its dtype.
@@ -54,7 +54,7 @@ def contiguous(dims: Shape) -> Shape:
 
 
 def layout_of(descriptor: Descriptor) -> tuple[int, Shape, Shape]:
-    """Data type, lengths and strides of a tensor, as cuDNN tells them."""
+    """Return data type, lengths and strides of a tensor, as cuDNN tells them."""
     kind, rank = ctypes.c_int(), ctypes.c_int()
     dims, strides = ints([0] * 8), ints([0] * 8)
     api.ops().cudnnGetTensorNdDescriptor(descriptor, 8, ctypes.byref(kind), ctypes.byref(rank), dims, strides)
@@ -62,7 +62,7 @@ def layout_of(descriptor: Descriptor) -> tuple[int, Shape, Shape]:
 
 
 def parameters_of(x: Descriptor, mode: api.BatchNorm) -> Descriptor:
-    """The tensor of scales, shifts and statistics of a batch normalization of `x`."""
+    """Return the tensor of scales, shifts and statistics of a batch normalization of `x`."""
     functions = api.ops()
     descriptor = Descriptor(functions.cudnnCreateTensorDescriptor, functions.cudnnDestroyTensorDescriptor)
     functions.cudnnDeriveBNTensorDescriptor(descriptor, x, mode)
@@ -70,7 +70,7 @@ def parameters_of(x: Descriptor, mode: api.BatchNorm) -> Descriptor:
 
 
 def pooling(mode: api.Pooling, window: Shape, pad: Shape, stride: Shape) -> Descriptor:
-    """A pooling over two or three axes."""
+    """Return a pooling over two or three axes."""
     functions = api.ops()
     descriptor = Descriptor(functions.cudnnCreatePoolingDescriptor, functions.cudnnDestroyPoolingDescriptor)
     functions.cudnnSetPoolingNdDescriptor(
@@ -80,14 +80,14 @@ def pooling(mode: api.Pooling, window: Shape, pad: Shape, stride: Shape) -> Desc
 
 
 def pooled(descriptor: Descriptor, x: Descriptor, rank: int) -> Shape:
-    """The lengths of what a pooling makes of `x`, by cuDNN's own rule."""
+    """Return the lengths of what a pooling makes of `x`, by cuDNN's own rule."""
     dims = ints([0] * rank)
     api.ops().cudnnGetPoolingNdForwardOutputDim(descriptor, x, rank, dims)
     return tuple(dims)
 
 
 def no_dropout(handle: Any) -> Descriptor:
-    """A dropout that drops nothing, as recurrent networks want one; `handle` is a pointer."""
+    """Return a dropout that drops nothing, as recurrent networks want one; `handle` is a pointer."""
     functions = api.adv()
     descriptor = Descriptor(functions.cudnnCreateDropoutDescriptor, functions.cudnnDestroyDropoutDescriptor)
     functions.cudnnSetDropoutDescriptor(descriptor, handle, 0.0, None, 0, 0)

@@ -39,12 +39,12 @@ class Image:
         return self.layout == other.layout or "either" in (self.layout, other.layout)
 
     def descriptor(self) -> Descriptor:
-        """The tensor of cuDNN."""
+        """Return the tensor of cuDNN."""
         return tensor(self.dtype, self.dims, self.strides)
 
 
 def image(desc: ArrayDesc, n_spatial: int, *, channel_last: bool = False) -> Image:
-    """An array whose last axes, or those before the channels, are `n_spatial` spatial ones, as images.
+    """Return an array whose last axes, or those before the channels, are `n_spatial` spatial ones, as images.
 
     Of the axes before the spatial ones the last are the channels and the others the batch; a single spatial axis
     becomes the second of two.

@@ -60,12 +60,12 @@ class Network:
     dropout: Descriptor
 
     def n_kept(self, dtype: str) -> int:
-        """Number of elements of `dtype` that the forward pass hands to the backward pass."""
+        """Return number of elements of `dtype` that the forward pass hands to the backward pass."""
         return -(-self.kept_bytes // ITEM_BYTES[dtype])
 
 
 def network_of(call: Call) -> Network:
-    """The network of a call.
+    """Return the network of a call.
 
     Raises:
         NotSupportedError: when cuDNN does not run it.

@@ -107,7 +107,7 @@ class GlobalAveragePooling:
 
 
 def _pooling(call: Call) -> tuple[descriptors.Descriptor, float]:
-    """The pooling of cuDNN, and by what its results are multiplied."""
+    """Return the pooling of cuDNN, and by what its results are multiplied."""
     mode = _MODES[call.spec.name]
     if call.args.get("including_pad") is False:
         mode = api.Pooling.AVERAGE_WITHOUT_PADDING

@@ -44,14 +44,14 @@ class LibraryCall:
     arguments: Sequence[Argument]
 
     def bind(self, *arrays: Array | None) -> Callable[[], object]:
-        """The call on these arrays, on the handle and the stream of the time when it runs."""
+        """Return the call on these arrays, on the handle and the stream of the time when it runs."""
         values = [_value(argument, arrays) for argument in self.arguments]
         function, current = self.function, handle.current
         return lambda: function(current().pointer, *values)
 
 
 def number(dtype: str, value: float) -> Any:
-    """A scaling factor (alpha, beta) for arrays of `dtype`: a pointer to a float, for double precision to a double."""
+    """Return a scaling factor (alpha, beta) for arrays of `dtype`: a pointer to a float, for double precision to a double."""
     return ctypes.byref(ctypes.c_double(value) if dtype == "float64" else ctypes.c_float(value))
 
 

@@ -33,7 +33,7 @@ class Recurrent:
         return refusal or refuse_failures(lambda: pieces_of(call))  # which makes the descriptors of the network first
 
     def private_shapes(self, call: Call) -> Sequence[Shape]:
-        """The shape of `trace`."""
+        """Return the shape of `trace`."""
         if not call.args["training"]:
             return [(0,)]
         found = network_of(call)

@@ -18,7 +18,7 @@ WEIGHTS: Final = ("weight_l0", "weight", "bias")
 
 
 def weight_dtype(call: Call) -> str:
-    """The dtype of the weights: that of the call, or a wider one."""
+    """Return the dtype of the weights: that of the call, or a wider one."""
     names = [entry.name for entry in call.spec.inputs]
     first = call.inputs[names.index(WEIGHTS[0])]
     assert first is not None
@@ -47,12 +47,12 @@ class Work:
         self._memory = At(-1)
 
     def at(self, name: str) -> At | None:
-        """The array of that name; None where there is none."""
+        """Return the array of that name; None where there is none."""
         place = self._names.get(name)
         return None if place is None or self._arrays[place] is None else At(place)
 
     def scratch(self, shape: Shape, dtype: str) -> At:
-        """A new scratch array."""
+        """Return a new scratch array."""
         self._arrays.append(ArrayDesc(tuple(shape), dtype))
         return At(len(self._arrays) - 1)
 
@@ -141,7 +141,7 @@ class Work:
         self._parts.append(filled)
 
     def _copies(self, moves: Sequence[tuple[At, int, bool]]) -> None:
-        """Copies between an array and a part of the trace, which begins there: to the trace, or from it."""
+        """Return copies between an array and a part of the trace, which begins there: to the trace, or from it."""
         trace = self._at("trace")
 
         def copied(n_arrays: int) -> Any:

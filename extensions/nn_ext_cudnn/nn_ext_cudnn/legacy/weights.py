@@ -143,7 +143,7 @@ def _require_rows(tensor: Descriptor, rows: int, columns: int) -> None:
 
 
 def table(found: Sequence[Piece]) -> np.ndarray[Any, Any]:
-    """The pieces as the kernel reads them."""
+    """Return the pieces as the kernel reads them."""
     rows = [(piece.owner, piece.start, piece.pitch, piece.place, piece.rows, piece.columns) for piece in found]
     return np.array(rows, np.int64)
 
@@ -172,7 +172,7 @@ class WeightCopy:
         self._grid = (min(-(-largest // THREADS), 1024), len(found))
 
     def bind(self, *arrays: Array | None) -> Any:
-        """The launch on these arrays."""
+        """Return the launch on these arrays."""
         from nn_ext_cuda.device.runtime import cupy  # tables can be made without CuPy
 
         if self._on_device is None:
@@ -202,7 +202,7 @@ class Packing:
         self._chain = Chain([*parts, WeightCopy(found, dtypes, range(len(present) + 1))])
 
     def bind(self, *arrays: Array) -> Any:
-        """The launches on the weights that there are, and the memory."""
+        """Return the launches on the weights that there are, and the memory."""
         given = iter(arrays)
         return self._chain.bind(*[next(given) if is_there else None for is_there in self._present], *given)
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def context_named(name: str) -> nn.Context:
-    """The context of a backend and a device: "cpu", "cudnn:1"."""
+    """Return the context of a backend and a device: "cpu", "cudnn:1"."""
     backend, _, device = name.partition(":")
     return get_extension_context(backend, device_id=device or "0")
 
@@ -25,7 +25,7 @@ def choose_context(name: str | None) -> None:
 
 
 def watched(items: Iterable[T], length: int, label: str) -> Iterator[T]:
-    """The items, with a progress bar on the error stream where that is a terminal."""
+    """Yield the items, with a progress bar on the error stream where that is a terminal."""
     if not sys.stderr.isatty():
         yield from items
         return

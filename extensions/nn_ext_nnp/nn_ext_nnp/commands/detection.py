@@ -71,7 +71,7 @@ def create_object_detection_dataset(
 
 
 def _boxes(image: Path, classes: int, width: int, height: int, mode: str) -> Array:
-    """The boxes of an image, clipped to what is left of it, without those that are cut away."""
+    """Return the boxes of an image, clipped to what is left of it, without those that are cut away."""
     path = image.with_suffix(".txt")
     found: list[tuple[float, ...]] = []
     left, top, columns, rows, shaped_columns, shaped_rows = placement(image, width, height, mode)
@@ -106,7 +106,7 @@ def _overlaps(sizes: Array, anchors: Array) -> Array:
 
 
 def cluster_sizes(sizes: Array, count: int) -> Array:
-    """The mean sizes of clusters of boxes that overlap most, small ones first. Start: sizes evenly spaced by area."""
+    """Return the mean sizes of clusters of boxes that overlap most, small ones first. Start: sizes evenly spaced by area."""
     order = sizes[np.argsort(sizes.prod(-1), kind="stable")]
     anchors = order[np.linspace(0, len(order) - 1, count).round().astype(int)]
     for _ in range(_ROUNDS):

@@ -62,7 +62,7 @@ def dump(
 
 
 def _chosen(networks: Sequence[Any], name: str) -> list[Any]:
-    """The network of this name; all if it is empty."""
+    """Return the network of this name; all if it is empty."""
     names = [network.name for network in networks]
     if name and name not in names:
         raise ArgumentError(f"dump: --network must be one of {names}, got {name!r}")
@@ -128,7 +128,7 @@ def encode_param(indir: Path, param: Path) -> None:
 
 
 def _file_name(parameter: str) -> str:
-    """The name with ~ for /; what files cannot have in their names is percent-encoded."""
+    """Return the name with ~ for /; what files cannot have in their names is percent-encoded."""
     return "~".join(quote(part, safe="").replace("~", "%7E") for part in parameter.split("/"))
 
 

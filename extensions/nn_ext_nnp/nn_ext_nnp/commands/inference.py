@@ -35,7 +35,7 @@ def loaded(config: Path, param: Path | None, batch_size: int, context: str | Non
 
 
 def executor_of(info: Info, name: str | None) -> Executor:
-    """The executor called `name`, or the first.
+    """Return the executor called `name`, or the first.
 
     Raises:
         ArgumentError: when there is none.
@@ -48,7 +48,7 @@ def executor_of(info: Info, name: str | None) -> Executor:
 
 
 def compute(executor: Executor) -> list[Array]:
-    """The outputs of an executor, combined over its evaluations."""
+    """Return the outputs of an executor, combined over its evaluations."""
     names = {variable: name for name, variable in executor.network.variables.items()}
     outputs: list[nn.Variable] = []
     passes: list[list[Array]] = []
@@ -65,7 +65,7 @@ def compute(executor: Executor) -> list[Array]:
 
 
 def _combined(kind: str, results: Sequence[Array]) -> Array:
-    """The results of several passes as one."""
+    """Return the results of several passes as one."""
     shapes = list(dict.fromkeys(result.shape for result in results))
     if len(shapes) > 1 and kind != "last":
         raise ArgumentError(f"the results of evaluations must have one shape to be combined as {kind}, got {shapes}")
@@ -126,7 +126,7 @@ def infer(
 
 
 def _rows(executor: Executor, samples: int) -> list[list[Array]]:
-    """The outputs for each sample, cut along their first axis; those without the samples there count once for each.
+    """Return the outputs for each sample, cut along their first axis; those without the samples there count once for each.
 
     Where shapes follow from values, results may have any length for a batch: the shapes at the time of loading decide.
     """
@@ -206,7 +206,7 @@ def _only_dataset(info: Info, config: Path) -> Path:
 
 
 def _table(dataset: Path) -> list[list[str]]:
-    """The header of a data set, and a row for each of its samples."""
+    """Return the header of a data set, and a row for each of its samples."""
     if not dataset.is_dir():
         with dataset.open(newline="", encoding="utf-8-sig") as file:
             return [row for row in csv.reader(file) if row]
@@ -221,7 +221,7 @@ def _table(dataset: Path) -> list[list[str]]:
 
 
 def _cells(columns: "Sequence[_Column]", outdir: Path, inside: str, count: int) -> list[list[str]]:
-    """The titles of columns and their cells, which may name files that are written."""
+    """Return the titles of columns and their cells, which may name files that are written."""
     titles = [title for column in columns for title in column.titles()]
     return [titles, *([cell for column in columns for cell in column.cells(n, outdir, inside)] for n in range(count))]
 

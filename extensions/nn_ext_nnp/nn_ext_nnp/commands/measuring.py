@@ -88,7 +88,7 @@ def profile(config: Path, outdir: Path, runs: int, seconds: float, context: str 
 
 
 def _roots(info: Info) -> dict[str, tuple[nn.Variable, Any]]:
-    """The variables to measure, by the name of their optimizer or executor, with the solver."""
+    """Return the variables to measure, by the name of their optimizer or executor, with the solver."""
     if info.optimizers:
         return {name: (total_loss(optimizer), optimizer.solver) for name, optimizer in info.optimizers.items()}
     return {name: (F.sink(*executor.output_assign), None) for name, executor in info.executors.items()}
@@ -142,7 +142,7 @@ def compare(
 
 
 def _side(config: Path, param: Path | None, batch_size: int, context: str) -> dict[tuple[str, str, str], Array]:
-    """The values of all networks in one context, by network, kind and name of the variable."""
+    """Return the values of all networks in one context, by network, kind and name of the variable."""
     found: dict[tuple[str, str, str], Array] = {}
     chosen = context_named(context)
     with nn.parameter_scope("", {}), nn.context_scope(chosen):
@@ -183,7 +183,9 @@ def _is_index(variable: nn.Variable) -> bool:
 
 
 def _difference(first: Array, second: Array) -> float:
-    """The largest difference over the largest magnitude, or over 1; infinite for values that are numbers on one side."""
+    """Return the largest difference over the largest magnitude, or over 1; infinite for values that are numbers on one
+    side.
+    """
     if first.shape != second.shape:
         return float("inf")
     numbers = np.isfinite(first)

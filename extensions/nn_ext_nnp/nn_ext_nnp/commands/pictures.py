@@ -28,7 +28,7 @@ def is_image(path: Path) -> bool:
 
 
 def prepared(path: Path, channel: int, width: int, height: int, mode: str) -> Image:
-    """An image in another size, its proportions kept.
+    """Return an image in another size, its proportions kept.
 
     The image is cut or gets black borders, the same on both sides, before it is resized.
 

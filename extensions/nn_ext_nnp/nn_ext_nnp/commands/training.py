@@ -209,7 +209,7 @@ class Trainer:
                 path.unlink()
 
     def watch(self, monitor: Monitor) -> float:
-        """The mean of a monitor over its data, from the first sample on."""
+        """Return the mean of a monitor over its data, from the first sample on."""
         iterators = {name: _iterator(self._dataset(name), self.config, shuffle=False) for name in monitor.data_iterators}
         try:
             n_batches = max((max(it.size // it.batch_size, 1) for it in iterators.values()), default=1)
@@ -276,7 +276,7 @@ def require_fed(kind: str, part: Optimizer | Monitor, results: Sequence[nn.Varia
 
 
 def total_loss(optimizer: Optimizer) -> nn.Variable:
-    """The sum of all losses, over the number of elements of the first."""
+    """Return the sum of all losses, over the number of elements of the first."""
     if not optimizer.loss_variables:
         raise ArgumentError(f"train: optimizer {optimizer.name!r} must have a loss variable, got none")
     parts = [F.sum(loss) for loss in optimizer.loss_variables]
@@ -312,7 +312,7 @@ def _column(name: str, batches: list[Mapping[str, Any]]) -> Any:
 
 
 def _sections(report: Path, epochs: int) -> list[str]:
-    """The parts of a report about the first `epochs` epochs."""
+    """Return the parts of a report about the first `epochs` epochs."""
     if not report.exists():
         return []
     parts = re.split(r"(?m)^(?=\d+:)", report.read_text())
@@ -320,6 +320,6 @@ def _sections(report: Path, epochs: int) -> list[str]:
 
 
 def _best_in(report: Path, epochs: int) -> float:
-    """The smallest valid_error of the first `epochs` epochs."""
+    """Return the smallest valid_error of the first `epochs` epochs."""
     found = [re.search(r"valid_error: (\S+)", part) for part in _sections(report, epochs)]
     return min((float(match[1]) for match in found if match), default=math.inf)

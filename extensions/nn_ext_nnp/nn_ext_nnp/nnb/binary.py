@@ -76,7 +76,7 @@ class _Items:
 
 
 def pack(network: StoredNetwork) -> bytes:
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     items = _Items()
     inputs, outputs = items.add_list(network.inputs), items.add_list(network.outputs)
     buffers = items.add_list(network.buffers)
@@ -144,18 +144,18 @@ class Reader:
         self._data = memoryview(data)[start:]
 
     def error(self, rule: str, given: object) -> FileFormatError:
-        """The error about something that does not hold."""
+        """Return the error about something that does not hold."""
         return FileFormatError(f"{self.name}: {rule}, got {given}")
 
     def item(self, index: int) -> memoryview:
-        """The bytes of an item."""
+        """Return the bytes of an item."""
         if not 0 <= index < len(self._spans):
             raise self.error(f"items must be numbered from 0 to {len(self._spans) - 1}", index)
         start, end = self._spans[index]
         return self._data[start:end]
 
     def numbers(self, count: int, index: int) -> list[int]:
-        """The numbers of a list."""
+        """Return the numbers of a list."""
         if count == 0:
             return []
         item = self.item(index)
@@ -168,7 +168,7 @@ class Reader:
         return self.numbers(*self._lists[name])
 
     def variable(self, index: int) -> tuple[int, StoredVariable]:
-        """The identifier of a variable, and the variable."""
+        """Return the identifier of a variable, and the variable."""
         item = self.item(index)
         if len(item) != _VARIABLE.size:
             raise self.error(f"a variable must have {_VARIABLE.size} bytes", len(item))
@@ -180,7 +180,7 @@ class Reader:
         return number, StoredVariable(dims, code & 15, code >> 4, data, -place - 1)
 
     def function(self, index: int) -> tuple[StoredFunction, memoryview]:
-        """A function without settings, and the bytes of these."""
+        """Return a function without settings, and the bytes of these."""
         item = self.item(index)
         if len(item) < _FUNCTION.size:
             raise self.error(f"a function must have at least {_FUNCTION.size} bytes", len(item))
@@ -189,7 +189,7 @@ class Reader:
         return made, item[_FUNCTION.size :]
 
     def settings(self, item: memoryview, codes: Sequence[str]) -> list[bool | int | float | list[int]]:
-        """The settings of a function by their codes: B, i, f, and iI for a list."""
+        """Return the settings of a function by their codes: B, i, f, and iI for a list."""
         found: list[bool | int | float | list[int]] = []
         place = 0
         for code in codes:

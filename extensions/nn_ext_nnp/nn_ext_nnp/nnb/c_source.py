@@ -25,7 +25,7 @@ _PER_LINE: Final = 6
 
 
 def c_source(document: Document, options: NnbOptions) -> dict[str, str]:
-    """The texts of the files with the network of an executor, by the names of the files.
+    """Return the texts of the files with the network of an executor, by the names of the files.
 
     Args:
         document: has the network.
@@ -46,13 +46,13 @@ def _kind(function: StoredFunction) -> str:
 
 
 def snake_name(kind: str) -> str:
-    """The name of a function within the names of the runtime: "batch_normalization"."""
+    """Return the name of a function within the names of the runtime: "batch_normalization"."""
     field = functions()[kind].field
     return spec_of(kind).api if field is None else field.removesuffix("_param")
 
 
 def setting_texts(function: StoredFunction) -> dict[str, str | list[int]]:
-    """The settings of a function by name, as C has them; lists stay lists."""
+    """Return the settings of a function by name, as C has them; lists stay lists."""
     kind = _kind(function)
     found: dict[str, str | list[int]] = {}
     for (name, code), value in zip(functions()[kind].settings.items(), function.settings, strict=False):
@@ -67,7 +67,7 @@ def setting_texts(function: StoredFunction) -> dict[str, str | list[int]]:
 
 
 def number(value: float) -> str:
-    """A number of type float in C, to its last bit."""
+    """Return a number of type float in C, to its last bit."""
     with np.errstate(over="ignore"):  # beyond float32 is infinite, as it is when it is stored
         value = float(np.float32(value))
     if not np.isfinite(value):
@@ -103,7 +103,7 @@ class _Source:
         return f"{self.stem}_parameters[{len(self.parameters)}]"
 
     def _comment(self, text: str) -> str:
-        """A comment to the end of the line, which no name can continue."""
+        """Return a comment to the end of the line, which no name can continue."""
         return "// " + re.sub(r"[^\w /@.:\[\]{}()+-]", "_", text)
 
     def _size(self, variable: int) -> int:
@@ -163,7 +163,9 @@ class _Source:
         ])  # fmt: skip
 
     def _context(self) -> list[str]:
-        """The structure with all that an inference needs. Arrays have a member too many, for those that would have none."""
+        """Return the structure with all that an inference needs. Arrays have a member too many, for those that would have
+        none.
+        """
         stored = self.stored
         arguments = sum(len(f.inputs) + len(f.outputs) for f in stored.functions)
         return [
@@ -328,7 +330,7 @@ failed:
         yield "}"
 
     def _example(self) -> str:
-        """A program that reads inputs from files of float32 and writes each output to one."""
+        """Return a program that reads inputs from files of float32 and writes each output to one."""
         n_inputs, n_outputs = len(self.stored.inputs), len(self.stored.outputs)
         include = [f'#include "{self.stem}_parameters.h"'] if self.parameters else []
         sizes = {

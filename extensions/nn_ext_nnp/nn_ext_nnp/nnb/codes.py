@@ -14,7 +14,7 @@ _INT32: Final = range(-(2**31), 2**31)
 
 
 def codes_of(kind: str) -> tuple[str, ...]:
-    """The codes of the settings of a function: B, i, f, or iI for a list."""
+    """Return the codes of the settings of a function: B, i, f, or iI for a list."""
     return (*stated_codes(kind), *_MORE.get(kind, ()))
 
 
@@ -24,7 +24,7 @@ def stated_codes(kind: str) -> tuple[str, ...]:
 
 
 def settings_of(function: Any, batch_size: int, inferred: Mapping[str, Any]) -> list[bool | int | float | list[int]]:
-    """The values for the codes of a function.
+    """Return the values for the codes of a function.
 
     Args:
         function: its message.
@@ -49,7 +49,7 @@ def settings_of(function: Any, batch_size: int, inferred: Mapping[str, Any]) -> 
 
 
 def choices_of(kind: str, setting: str) -> tuple[str, ...]:
-    """The values of a setting that is a text, in the order that numbers them."""
+    """Return the values of a setting that is a text, in the order that numbers them."""
     return next((tuple(arg.choices or ()) for arg in spec_of(kind).args if arg.name == setting), ())
 
 
@@ -69,7 +69,7 @@ def _value(value: Any, code: str, choices: tuple[str, ...], where: str) -> bool 
 
 
 def message_values(kind: str, values: list[bool | int | float | list[int]], where: str) -> dict[str, Any]:
-    """The settings of a message from the values of a file.
+    """Return the settings of a message from the values of a file.
 
     Raises:
         FileFormatError: when a text has a number that there is not.

@@ -72,7 +72,7 @@ class Entry:
 
 @cache
 def by_name() -> dict[str, Entry]:
-    """The functions by name."""
+    """Return the functions by name."""
     rows = (row.split(":") for row in _TABLE.split())
     return {
         name: Entry(name, int(number), int(level.rstrip("+")), level.endswith("+"))
@@ -83,10 +83,10 @@ def by_name() -> dict[str, Entry]:
 
 @cache
 def by_number() -> dict[int, Entry]:
-    """The functions by identifier."""
+    """Return the functions by identifier."""
     return {entry.number: entry for entry in by_name().values()}
 
 
 def reason_against(name: str) -> str:
-    """The reason for which a function cannot be written."""
+    """Return the reason for which a function cannot be written."""
     return REASONS.get(name, "NNabla's API levels do not have it")

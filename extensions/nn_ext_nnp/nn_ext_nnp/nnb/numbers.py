@@ -46,7 +46,7 @@ PLAIN: Final = NumberType()
 
 
 def type_named(text: str, where: str) -> NumberType:
-    """The type called FLOAT32, FIXED16, FIXED16_<digits after the point>, FIXED8, FIXED8_<digits> or SIGN.
+    """Return the type called FLOAT32, FIXED16, FIXED16_<digits after the point>, FIXED8, FIXED8_<digits> or SIGN.
 
     Raises:
         ArgumentError: when it is something else.
@@ -83,7 +83,7 @@ def encoded(values: Array, kind: NumberType, where: str) -> tuple[bytes, int]:
 
 
 def _fraction(values: Array, kind: NumberType) -> int:
-    """The binary digits that remain after those of the largest magnitude and the sign."""
+    """Return the binary digits that remain after those of the largest magnitude and the sign."""
     top = float(np.abs(values).max(initial=0.0))
     whole = max(frexp(top)[1], 0) + 1
     return 8 * kind.n_bytes - whole

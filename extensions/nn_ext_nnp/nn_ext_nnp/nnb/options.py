@@ -50,14 +50,14 @@ class NnbOptions:
             raise ArgumentError(f"NNB: the API level must be from 1 to {LAST_LEVEL}, got {self.level}")
 
     def type_of(self, name: str, is_parameter: bool) -> NumberType:
-        """The type of a variable."""
+        """Return the type of a variable."""
         if name in self.types:
             return self.types[name]
         return self.default if is_parameter or self.default.fraction is not None else PLAIN
 
 
 def read_settings_file(path: Path) -> tuple[dict[str, NumberType], dict[str, int]]:
-    """The types of variables, and the implementations of functions, that a file in YAML lists.
+    """Return the types of variables, and the implementations of functions, that a file in YAML lists.
 
     Raises:
         FileFormatError: when it is no YAML, or says something else.

@@ -21,7 +21,8 @@ _EXECUTOR: Final = "runtime"
 
 
 def read_nnb(data: bytes, name: str) -> Document:
-    """The network of a file, with its parameters and an executor. Variables are called v0, v1, ... by their identifiers.
+    """Return the network of a file, with its parameters and an executor. Variables are called v0, v1, ... by their
+    identifiers.
 
     Raises:
         FileFormatError: when the file is damaged, or has a function that is not known.

@@ -46,7 +46,7 @@ class RuntimeNetwork:
 
 
 def nnb_bytes(document: Document, options: NnbOptions) -> bytes:
-    """The bytes of an NNB file with the network of an executor.
+    """Return the bytes of an NNB file with the network of an executor.
 
     Raises:
         ArgumentError: when there is no such executor, or something that NNB files cannot hold; functions are all named.
@@ -55,7 +55,7 @@ def nnb_bytes(document: Document, options: NnbOptions) -> bytes:
 
 
 def runtime_network(document: Document, options: NnbOptions) -> RuntimeNetwork:
-    """The network of an executor, laid out.
+    """Return the network of an executor, laid out.
 
     Raises:
         ArgumentError: when there is no such executor, or something that the runtime does not take; functions are all named.
@@ -72,7 +72,7 @@ def runtime_network(document: Document, options: NnbOptions) -> RuntimeNetwork:
 
 
 def executor_plan(document: Document, index: int) -> tuple[Any, NetworkPlan]:
-    """An executor, and the part of its network that its outputs need.
+    """Return an executor, and the part of its network that its outputs need.
 
     Raises:
         ArgumentError: when there is no such executor, or it names what there is not.
@@ -120,7 +120,7 @@ class _Writer:
         self._check_options({function.name for function in plan.functions})
 
     def _data(self, given: Collection[str]) -> dict[str, Array]:
-        """The values of all variables but those that are `given` or computed."""
+        """Return the values of all variables but those that are `given` or computed."""
         generators = self.executor.generator_variable
         drawn = {g.variable_name: generated(g.type, g.multiplier, self.shape(g.variable_name)) for g in generators}
         return {name: self._values(name, drawn) for name in self.names if name not in given}
@@ -131,7 +131,7 @@ class _Writer:
             raise ArgumentError(f"C runtime: settings must name variables and functions of the network, got {unknown[0]!r}")
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a variable; that of an input that nothing reads is what the file says."""
+        """Return the shape of a variable; that of an input that nothing reads is what the file says."""
         if name in self.network.variables:
             return self.network.variables[name].shape
         samples = self.network.batch_size
@@ -228,7 +228,7 @@ class _Writer:
 
 
 def template_text(document: Document, options: NnbOptions) -> str:
-    """The settings with which a network would be written, in YAML.
+    """Return the settings with which a network would be written, in YAML.
 
     Raises:
         ArgumentError: when the network cannot be written.

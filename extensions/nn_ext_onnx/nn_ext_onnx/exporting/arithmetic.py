@@ -91,7 +91,7 @@ def where(condition: Value, yes: Any, no: Any) -> Value:
 
 
 def round_half_away(x: Value) -> Value:
-    """The nearest integer, halves away from zero; no sum is rounded."""
+    """Return the nearest integer, halves away from zero; no sum is rounded."""
     whole = where(x.compare("Less", 0.0), x.op("Ceil"), x.op("Floor"))
     return whole + where((x - whole).op("Abs").compare("GreaterOrEqual", 0.5), x.op("Sign"), 0.0)
 
@@ -129,7 +129,7 @@ expressions(
 
 @converter("Where")
 def _where(call: Call) -> Value:
-    """The axes of the condition are the leading ones."""
+    """Return the axes of the condition are the leading ones."""
     extra = len(call.shapes[1]) - call.ndim
     condition = call.x.cast(BOOL)
     condition = condition.unsqueeze(*range(call.ndim, call.ndim + extra)) if extra else condition

@@ -19,12 +19,12 @@ def images(x: Value, shape: Sequence[int], base_axis: int, channel_last: bool = 
 
 
 def channels_first(x: Value, ndim: int, channel_last: bool) -> Value:
-    """The last axis becomes the second."""
+    """Return the last axis becomes the second."""
     return x.transpose([0, ndim - 1, *range(1, ndim - 1)]) if channel_last else x
 
 
 def restored(call: Call, y: Value, base_axis: int, channel_last: bool = False) -> Value:
-    """The inverse of `images`, for a result."""
+    """Return the inverse of `images`, for a result."""
     ndim = len(call.output_shape) - base_axis + 1
     y = y.transpose([0, *range(2, ndim), 1]) if channel_last else y
     return y if base_axis == 1 else y.reshape(call.output_shape)
@@ -41,7 +41,7 @@ def _convolution(call: Call) -> Value:
 
 
 def convolved(call: Call, weight: Value, bias: Value | None) -> Value:
-    """The convolution of the first input with a weight."""
+    """Return the convolution of the first input with a weight."""
     args, is_last = call.args, call.args.get("channel_last", False)
     x = images(call.x, call.shape, args["base_axis"], is_last)
     filters = channels_first(weight, len(call.shapes[1]), is_last)
@@ -147,6 +147,6 @@ def _adaptive_separable_convolution(call: Call) -> Value:
 
 
 def binary_weight(weight: Value, quantize_zero_to: float) -> Value:
-    """The signs of a weight; its zeros become a number."""
+    """Return the signs of a weight; its zeros become a number."""
     zero = weight.graph.constant(quantize_zero_to, np.dtype("float32"))
     return weight.compare("Equal", 0.0).op("Where", zero, weight.op("Sign"), dtype=weight.dtype)

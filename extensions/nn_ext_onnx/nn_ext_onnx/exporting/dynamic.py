@@ -158,7 +158,7 @@ class _Copies:
         return True
 
     def _copy(self, lengths: Mapping[str, int]) -> Network:
-        """Outputs and inputs of a copy with other lengths."""
+        """Return outputs and inputs of a copy with other lengths."""
         replaced = {name: self._resized(name, variable, lengths) for name, variable in self.inputs.items()}
         changed = {self.inputs[name]: variable for name, variable in replaced.items() if variable is not self.inputs[name]}
         firsts = {self.present[symbol]: replaced[name] for name, symbol in self._first_axes()}

@@ -89,7 +89,7 @@ def _fft(call: Call) -> Value:
 
 
 def _window(call: Call) -> np.ndarray:
-    """The periodic window, centred in `fft_size` zeros."""
+    """Return the periodic window, centred in `fft_size` zeros."""
     n, size = call.args["window_size"], call.args["fft_size"]
     a, b = {"hanning": (0.5, 0.5), "hamming": (0.54, 0.46), "rectangular": (1.0, 0.0)}[call.args["window_type"]]
     left = (size - n) // 2
@@ -97,7 +97,7 @@ def _window(call: Call) -> np.ndarray:
 
 
 def _window_sum(call: Call, n_frames: int) -> np.ndarray:
-    """The squared windows of all frames, added where they overlap."""
+    """Return the squared windows of all frames, added where they overlap."""
     window, stride = _window(call), call.args["stride"]
     total = np.zeros((n_frames - 1) * stride + len(window))
     for frame in range(n_frames):
@@ -114,7 +114,7 @@ def _waves(call: Call) -> np.ndarray:
 
 @converter("STFT")
 def _stft(call: Call) -> list[Value]:
-    """A convolution with windowed waves."""
+    """Return a convolution with windowed waves."""
     if call.args["as_istft_backward"]:
         raise NotExportableError("as_istft_backward must be False")
     size, stride = call.args["fft_size"], call.args["stride"]
@@ -128,7 +128,7 @@ def _stft(call: Call) -> list[Value]:
 
 @converter("ISTFT")
 def _istft(call: Call) -> Value:
-    """The transposed convolution with windowed waves, divided by the window sum."""
+    """Return the transposed convolution with windowed waves, divided by the window sum."""
     if call.args["as_stft_backward"]:
         raise NotExportableError("as_stft_backward must be False")
     size, stride = call.args["fft_size"], call.args["stride"]
@@ -176,7 +176,7 @@ def _warp_by_grid(call: Call) -> Value:
 
 @converter("WarpByFlow")
 def _warp_by_flow(call: Call) -> Value:
-    """A grid in [-1, 1] from pixels; an axis of length 1 has one place only."""
+    """Return a grid in [-1, 1] from pixels; an axis of length 1 has one place only."""
     call.need_opset(16, "GridSample")
     height, width = call.shape[2:]
     parts = []

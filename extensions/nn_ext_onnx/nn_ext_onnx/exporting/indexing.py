@@ -44,7 +44,7 @@ def _gather(call: Call) -> Value:
 
 
 def _indices(value: Value, ndim: int) -> Value:
-    """Indices with the axis that tells the coordinates moved from the front to the end."""
+    """Return indices with the axis that tells the coordinates moved from the front to the end."""
     return value.transpose([*range(1, ndim), 0])
 
 
@@ -74,7 +74,7 @@ def _scatter_add(call: Call) -> Value:
 
 
 def _places(mask: Value) -> Value:
-    """The places where a mask is not zero, a row of coordinates for each place."""
+    """Return the places where a mask is not zero, a row of coordinates for each place."""
     return mask.cast(BOOL).op("NonZero", dtype=INT).transpose([1, 0])
 
 
@@ -103,7 +103,7 @@ def _non_zero(call: Call) -> Value:
 
 
 def _ordered(x: Value, count: int, axis: int, largest: bool) -> list[Value]:
-    """The `count` first elements in order, and where they are."""
+    """Return the `count` first elements in order, and where they are."""
     return x.graph.ops("TopK", x, (count,), dtypes=[x.dtype, INT], axis=axis, largest=int(largest), sorted=1)
 
 

@@ -40,7 +40,7 @@ def _batch_matmul(call: Call) -> Value:
 
 
 def transposed(x: Value, ndim: int) -> Value:
-    """The last two axes swapped."""
+    """Return the last two axes swapped."""
     return x.transpose([*range(ndim - 2), ndim - 1, ndim - 2])
 
 

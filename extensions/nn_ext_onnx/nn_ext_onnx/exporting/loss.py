@@ -42,7 +42,7 @@ expressions(
 
 
 def _of_label(x: Value, target: Value, axis: int) -> Value:
-    """The element that each label names; 0 for negative labels."""
+    """Return the element that each label names; 0 for negative labels."""
     chosen = x.op("GatherElements", target.op("Max", 0), axis=axis)
     return where(target.compare("GreaterOrEqual", 0), chosen, 0.0)
 

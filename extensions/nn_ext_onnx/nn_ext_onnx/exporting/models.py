@@ -36,7 +36,7 @@ def export_model(
     name: str = "network",
     parameters: ParameterSource | None = None,
 ) -> onnx.ModelProto:
-    """The graph of `outputs` as a model of ONNX.
+    """Return the graph of `outputs` as a model of ONNX.
 
     Args:
         outputs: a Variable, a sequence of them, or a mapping from names; or a network that `nn_core.utils` has loaded.

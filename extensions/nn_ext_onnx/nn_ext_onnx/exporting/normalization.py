@@ -49,7 +49,7 @@ def _native(call: Call, x: Value, shape: Sequence[int], parameters: Sequence[Val
 
 
 def per_channel(call: Call, parameter: Value | None, n_channels: int, default: float) -> Value:
-    """A parameter as a vector."""
+    """Return a parameter as a vector."""
     if parameter is None:
         return call.graph.constant(np.full(n_channels, default, dtype=np.float32))
     return parameter.reshape((n_channels,))

@@ -46,7 +46,7 @@ class _Windows:
         return bool(self.call.args["ignore_border"])
 
     def pool(self, kind: str, border: float, **attributes: int) -> Value:
-        """The pooled (B, C, *counts)."""
+        """Return the pooled (B, C, *counts)."""
         x, pads = self.x, [*self.pad, *self.after]
         if not self.is_plain and any(map(follows_shapes, self.lengths)):
             after = [step * (count - 1) + size - edge - n for (n, size, step, edge), count in self._counted()]
@@ -62,7 +62,7 @@ class _Windows:
         return y
 
     def restored(self, y: Value) -> Value:
-        """The axes of the result in the order of the input's."""
+        """Return the axes of the result in the order of the input's."""
         if len(self.leading) != 2:
             y = y.reshape((*self.leading, *self.counts))
         if not self.is_last:

@@ -46,14 +46,16 @@ def _rand_binomial(call: Call) -> Value:
 
 @converter("Dropout")
 def _dropout(call: Call) -> Value:
-    """An inference model keeps everything."""
+    """Keep everything, as an inference model does."""
     ratio = call.graph.constant(call.args["p"], FLOAT)
     return call.x.op("Dropout", ratio)
 
 
 @converter("RandomChoice")
 def _random_choice(call: Call) -> Value:
-    """The largest of log w + Gumbel noise is drawn with probability w; the n largest are n draws without replacement."""
+    """Return the largest of log w + Gumbel noise is drawn with probability w; the n largest are n draws without
+    replacement.
+    """
     n, n_drawn = call.shape[-1], size_of(call.args["shape"])
     rows = size_of(call.shape[:-1])
     x, log_w = call.x.reshape((rows, n)), call[1].reshape((rows, n)).op("Log")
@@ -94,7 +96,7 @@ def _random_shift(call: Call) -> Value:
 
 
 def _read(call: Call, ranges: Sequence[tuple[int, int]]) -> Value:
-    """Samples read from random starts, (lowest, how many) on each axis."""
+    """Return samples read from random starts, (lowest, how many) on each axis."""
     base_axis, y, shape = call.args["base_axis"], call.x, list(call.shape)
     for axis, (low, count) in enumerate(ranges):
         if axis < base_axis or (count == 1 and shape[axis] == call.output_shape[axis]):

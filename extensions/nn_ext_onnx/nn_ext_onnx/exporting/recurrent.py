@@ -63,7 +63,9 @@ def _weights(call: Call, n_states: int, layer: int, hidden: int) -> list[Value]:
 
 
 def _bias(call: Call, n_states: int, layer: int, hidden: int) -> Value | None:
-    """The biases of inputs and states, (D, 2 * gates * H), from (layers, D, gates, H); GRU has one more gate of the state."""
+    """Return the biases of inputs and states, (D, 2 * gates * H), from (layers, D, gates, H); GRU has one more gate of the
+    state.
+    """
     given = call.optional(3 + n_states)
     if given is None:
         return None

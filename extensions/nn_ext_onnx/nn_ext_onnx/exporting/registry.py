@@ -64,7 +64,7 @@ class Call:
         return value
 
     def optional(self, index: int) -> Value | None:
-        """An input, or None where it is left out."""
+        """Return an input, or None where it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def need_opset(self, opset: int, what: str) -> None:
@@ -115,5 +115,5 @@ def _of_expression(expression: Callable[..., Value]) -> Converter:
 
 
 def size_of(shape: Sequence[int]) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return math.prod(shape)

@@ -68,7 +68,7 @@ def _ends(given: Sequence[Any], length: int) -> tuple[int, int, int]:
 
 
 def _of_axis(values: Sequence[int | None] | None, axis: int) -> int | None:
-    """The setting of an axis that is counted from the end."""
+    """Return the setting of an axis that is counted from the end."""
     return values[axis] if values is not None and len(values) >= -axis else None
 
 
@@ -165,7 +165,7 @@ def _shape(call: Call) -> Value:
 
 @converter("MatrixDiag")
 def _matrix_diag(call: Call) -> Value:
-    """Selected, not multiplied: infinities stay on the diagonal."""
+    """Select instead of multiplying: infinities stay on the diagonal."""
     diagonal = call.graph.constant(np.eye(call.shape[-1], dtype=bool))
     return call.graph.op("Where", diagonal, call.x.unsqueeze(call.ndim), call.graph.constant(0.0, FLOAT))
 

@@ -25,7 +25,7 @@ _TOPICS: Final = (
 
 
 def converters() -> dict[str, Converter]:
-    """The converter of each function that can be exported, by its name in files."""
+    """Return the converter of each function that can be exported, by its name in files."""
     for topic in _TOPICS:
         import_module(f"nn_ext_onnx.exporting.{topic}")
     return CONVERTERS

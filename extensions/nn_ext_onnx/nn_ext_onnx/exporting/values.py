@@ -26,29 +26,29 @@ class Value:
         self.graph, self.name, self.dtype = graph, name, dtype
 
     def op(self, kind: str, *others: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
-        """The only output of a node whose first input is this value."""
+        """Return the only output of a node whose first input is this value."""
         return self.graph.op(kind, self, *others, dtype=dtype, **attributes)
 
     def cast(self, dtype: np.dtype[Any]) -> Value:
-        """This value in another dtype."""
+        """Return this value in another dtype."""
         if dtype == self.dtype:
             return self
         return self.op("Cast", dtype=dtype, to=helper.np_dtype_to_tensor_dtype(dtype))
 
     def compare(self, kind: str, other: Any) -> Value:
-        """A comparison: booleans."""
+        """Return a comparison: booleans."""
         return self.op(kind, other, dtype=BOOL)
 
     def reshape(self, shape: Sequence[int]) -> Value:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         return self.op("Reshape", tuple(shape))
 
     def transpose(self, axes: Sequence[int]) -> Value:
-        """The axes in another order."""
+        """Return the axes in another order."""
         return self if list(axes) == sorted(axes) else self.op("Transpose", perm=list(axes))
 
     def reduce(self, kind: str, axes: Sequence[int], keep: bool = True) -> Value:
-        """A reduction over `axes`; none: as it is."""
+        """Return a reduction over `axes`; none: as it is."""
         if not axes:
             return self
         if kind == "ReduceSum" or self.graph.opset >= 18:
@@ -64,7 +64,7 @@ class Value:
         return self.op("Gather", np.asarray(indices, dtype=np.int64), axis=axis)
 
     def unsqueeze(self, *axes: int) -> Value:
-        """New axes of length 1."""
+        """Return new axes of length 1."""
         return self.op("Unsqueeze", axes)
 
     def squeeze(self, *axes: int) -> Value:
@@ -129,7 +129,7 @@ class GraphWriter:
         self._counts: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing has: `stem`, or with a number."""
+        """Return a name that nothing has: `stem`, or with a number."""
         while True:
             count = self._counts.get(stem, 0)
             self._counts[stem] = count + 1
@@ -158,7 +158,7 @@ class GraphWriter:
         return made
 
     def op(self, kind: str, *inputs: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
-        """The output of a new node with one output.
+        """Return the output of a new node with one output.
 
         Args:
             kind: the operator.
@@ -169,7 +169,7 @@ class GraphWriter:
         return self.ops(kind, *inputs, dtypes=[dtype], **attributes)[0]
 
     def ops(self, kind: str, *inputs: Any, dtypes: Sequence[np.dtype[Any] | None], **attributes: Any) -> list[Value]:
-        """The outputs of a new node, one for each of `dtypes`; see `op`."""
+        """Return the outputs of a new node, one for each of `dtypes`; see `op`."""
         if kind == "Reshape" and isinstance(inputs[1], (tuple, list)):
             inputs = (inputs[0], self.lengths.target(inputs[1]))
         computed = inputs[1:] if kind == "Where" else inputs
@@ -217,6 +217,6 @@ class GraphWriter:
         return self.constant(array, name=source.name)
 
     def tensors(self) -> list[onnx.TensorProto]:
-        """The constants that nodes read."""
+        """Return the constants that nodes read."""
         read = {name for node in self.nodes for name in node.input}
         return [numpy_helper.from_array(np.asarray(a, order="C"), name) for name, a in self.constants.items() if name in read]

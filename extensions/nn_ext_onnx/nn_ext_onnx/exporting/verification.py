@@ -71,7 +71,7 @@ def verify_model(model: onnx.ModelProto, outputs: Mapping[str, nn.Variable], inp
 
 
 def largest_difference(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
-    """The largest difference, relative to the largest finite magnitude that is expected; infinite where NaNs differ."""
+    """Return the largest difference, relative to the largest finite magnitude that is expected; infinite where NaNs differ."""
     found, expected = found.astype(np.float64), expected.astype(np.float64)
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
     if same.all():

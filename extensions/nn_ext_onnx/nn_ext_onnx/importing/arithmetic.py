@@ -164,7 +164,7 @@ def where(condition: nn.Variable, yes: nn.Variable, no: nn.Variable) -> nn.Varia
 
 
 def expanded(x: nn.Variable, shape: tuple[int, ...]) -> nn.Variable:
-    """A variable broadcast to a shape."""
+    """Return a variable broadcast to a shape."""
     if x.shape == shape:
         return x
     if x.ndim < len(shape):
@@ -187,7 +187,7 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 @operator("Dropout")
 def _dropout(node: Node) -> Made:
-    """An inference model keeps everything."""
+    """Keep everything, as an inference model does."""
     is_training = bool(node.number(2, False)) if node.opset >= 12 else False
     if is_training and node.number(1, 0.5):
         raise UnsupportedError("training_mode: random numbers of ONNX are not specified")

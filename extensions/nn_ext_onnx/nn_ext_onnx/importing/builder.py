@@ -114,7 +114,7 @@ class Builder:
             raise UnsupportedError("sparse initializers")
 
     def subgraph(self, graph: onnx.GraphProto, inputs: Sequence[Value | None], scope: Scope) -> list[Value]:
-        """The outputs of a graph inside of a node."""
+        """Return the outputs of a graph inside of a node."""
         inner = Scope(scope)
         for entry, value in zip(graph.input, inputs, strict=False):
             if value is not None:
@@ -194,7 +194,7 @@ class Builder:
             node.shapes.append(_shape_of(tensor))
 
     def _inferred(self, node: Node, schema: Any) -> dict[str, Any]:
-        """The types of the outputs by name."""
+        """Return the types of the outputs by name."""
         given = {name: value for name, value in zip(node.proto.input, node.inputs, strict=False) if value is not None}
         types = {name: type_proto(value) for name, value in given.items()}
         data = {name: numpy_helper.from_array(value.array, name) for name, value in given.items() if _may_be_setting(value)}
@@ -226,7 +226,7 @@ class Builder:
         return [values.get(name) for name in node.proto.output]
 
     def evaluate(self, node: Node) -> list[Array]:
-        """The outputs of a node whose inputs are known."""
+        """Return the outputs of a node whose inputs are known."""
         own = FROM_NUMBERS.get((_domain(node.proto), node.kind))
         if own is not None:
             return list(own(node))
@@ -237,7 +237,7 @@ class Builder:
         return evaluate(node.proto, arrays, self.opsets) if made is None else made
 
     def _converter(self, node: Node) -> "Converter | None":
-        """The converter of a node; None where whole numbers need the host, or there is none."""
+        """Return the converter of a node; None where whole numbers need the host, or there is none."""
         convert = find(_domain(node.proto), node.kind, node.opset)
         if convert is not None and moves_levels(node):
             return functools.partial(moved, convert)
@@ -311,7 +311,7 @@ class Builder:
         sources: frozenset[str],
         compute: Callable[[], Array] | None = None,
     ) -> Value:
-        """A value that a variable stands for, with its numbers if it has some at present."""
+        """Return a value that a variable stands for, with its numbers if it has some at present."""
         if self.is_present and compute is None and sources <= self.given:
             compute = functools.partial(self._numbers, variable, dtype, sources)
         return Value(name, dtype, variable=variable, sources=sources, compute=compute)
@@ -328,7 +328,9 @@ class Builder:
         return lambda: self.evaluate(node)[position]
 
     def parameter(self, node: Node, index: int, change: Any, axes: Sequence[int]) -> nn.Variable:
-        """An input with its axes in another order; a weight that nothing else reads is kept so, and costs nothing later."""
+        """Return an input with its axes in another order; a weight that nothing else reads is kept so, and costs nothing
+        later.
+        """
         value = node[index]
         if value.is_parameter and self.uses.get(value.name) == 1 and not value.has_variable and self.depth == 0:
             return value.changed(np.ascontiguousarray(change(value.array)))
@@ -337,7 +339,7 @@ class Builder:
     # -- bodies --------------------------------------------------------------------------------------------------------
 
     def _expanded(self, node: Node, schema: Any) -> list[Value | None]:
-        """An operator without a converter: by the functions that its schema is made of."""
+        """Return an operator without a converter: by the functions that its schema is made of."""
         types = [type_proto(v) if v is not None else onnx.TypeProto() for v in node.inputs]
         body = None
         if schema.has_context_dependent_function:
@@ -355,7 +357,7 @@ class Builder:
     def _function(
         self, body: onnx.FunctionProto, proto: onnx.NodeProto, inputs: Sequence[Value | None], schema: Any = None
     ) -> list[Value | None]:
-        """The outputs of a function for the inputs and attributes of a node."""
+        """Return the outputs of a function for the inputs and attributes of a node."""
         given = _attributes(body, proto, schema)
         inner = Scope()
         for name, value in zip(body.input, inputs, strict=False):
@@ -373,7 +375,7 @@ class Builder:
 
 
 def _attributes(body: onnx.FunctionProto, proto: onnx.NodeProto, schema: Any) -> dict[str, onnx.AttributeProto]:
-    """The attributes of a node with the defaults of its function and of its schema."""
+    """Return the attributes of a node with the defaults of its function and of its schema."""
     given = {attribute.name: attribute for attribute in proto.attribute}
     for default in body.attribute_proto:
         given.setdefault(default.name, default)
@@ -428,7 +430,7 @@ def _shape_of(tensor: Any) -> tuple[int, ...] | None:
 
 
 def _bound(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto], absent: set[str]) -> onnx.NodeProto:
-    """A node of a function's body with the attributes of the call in the place of references."""
+    """Return a node of a function's body with the attributes of the call in the place of references."""
     made = onnx.NodeProto()
     made.CopyFrom(node)
     del made.attribute[:]

@@ -101,7 +101,7 @@ def _scan(node: Node, scope: Scope) -> list[Value | None]:
 
 
 def _joined(node: Node, scans: Sequence[list[Value]]) -> list[Value]:
-    """The outputs of a Scan that its steps have collected."""
+    """Return the outputs of a Scan that its steps have collected."""
     axes = node.attr("scan_output_axes") or [0] * len(scans)
     turned = node.attr("scan_output_directions") or [0] * len(scans)
     return [

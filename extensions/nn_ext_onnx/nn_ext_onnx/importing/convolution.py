@@ -12,7 +12,7 @@ from nn_ext_onnx.importing.values import UnsupportedError
 
 
 def window_pads(node: Node, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> list[tuple[int, int]]:
-    """The padding before and after each spatial axis.
+    """Return the padding before and after each spatial axis.
 
     Raises:
         UnsupportedError: when ``auto_pad`` is unknown.
@@ -39,7 +39,7 @@ def bordered(x: nn.Variable, pads: Sequence[tuple[int, int]], value: float = 0.0
 
 
 def geometry(node: Node, weight: int = 1) -> tuple[list[int], list[int], list[int]]:
-    """The lengths of the filters, which are input `weight`, strides and dilations.
+    """Return the lengths of the filters, which are input `weight`, strides and dilations.
 
     Raises:
         UnsupportedError: when ``kernel_shape`` says otherwise.

@@ -38,7 +38,7 @@ def read_external(model: onnx.ModelProto, base: Path | None) -> None:
 
 
 def without_external(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model for the checker, which would look for the files of initializers."""
+    """Return the model for the checker, which would look for the files of initializers."""
     if not any(is_external(tensor) for graph in _graphs(model) for tensor in graph.initializer):
         return model
     copy = onnx.ModelProto()
@@ -57,7 +57,7 @@ def is_external(tensor: TensorProto) -> bool:
 
 
 def to_array(tensor: TensorProto, base: Path | None) -> Array:
-    """The numbers of a tensor; those in a file are not in memory before they are read.
+    """Return the numbers of a tensor; those in a file are not in memory before they are read.
 
     Raises:
         FileFormatError: when the file is missing, too short, or outside of the folder of the model.
@@ -76,7 +76,7 @@ def to_array(tensor: TensorProto, base: Path | None) -> Array:
 
 
 def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """The graph of the model, and those of bodies."""
+    """Yield the graph of the model, and those of bodies."""
     waiting = [model.graph, *_bodies(node for function in model.functions for node in function.node)]
     while waiting:
         graph = waiting.pop()
@@ -118,7 +118,7 @@ def _content(tensor: TensorProto, base: Path | None) -> bytes:
 
 
 def _place(tensor: TensorProto, base: Path | None) -> tuple[Path, int, int]:
-    """The file of a tensor, and where it starts and how many bytes it has there."""
+    """Return the file of a tensor, and where it starts and how many bytes it has there."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if base is None:

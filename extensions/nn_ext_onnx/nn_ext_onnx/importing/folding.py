@@ -24,7 +24,7 @@ LIMIT: Final = 1 << 27
 
 
 def evaluate(node: onnx.NodeProto, arrays: Sequence[Array | None], opsets: Mapping[str, int]) -> list[Array]:
-    """The outputs of one node by the definitions of the ONNX package.
+    """Return the outputs of one node by the definitions of the ONNX package.
 
     Raises:
         UnsupportedError: when the definition fails.
@@ -33,7 +33,7 @@ def evaluate(node: onnx.NodeProto, arrays: Sequence[Array | None], opsets: Mappi
 
 
 def computed(convert: Callable[[Node], Any], node: Node) -> list[Array] | None:
-    """The outputs of a node by its converter and the kernels of nn_core; None where it cannot be built."""
+    """Return the outputs of a node by its converter and the kernels of nn_core; None where it cannot be built."""
     inputs = [value and Value(value.name, value.dtype, value.array) for value in node.inputs]
     copy = replace(node, inputs=inputs, dtypes=list(node.dtypes))
     try:
@@ -55,7 +55,7 @@ def computed(convert: Callable[[Node], Any], node: Node) -> list[Array] | None:
 
 
 def _numbers(result: Any, dtype: np.dtype[Any] | None) -> Array:
-    """The numbers of what a converter has made."""
+    """Return the numbers of what a converter has made."""
     if isinstance(result, nn.Variable):
         array = np.array(result.d)
         return array if dtype is None else array.astype(dtype)
@@ -86,7 +86,7 @@ class Evaluator:
             raise UnsupportedError(f"whole or known numbers of {node.op_type}: {error}") from error
 
     def run(self, arrays: Sequence[Array | None]) -> list[Array]:
-        """The outputs, as arrays.
+        """Return the outputs, as arrays.
 
         Raises:
             UnsupportedError: when the definition fails.
@@ -134,7 +134,7 @@ def _range_size(*numbers: Array) -> int:
 
 
 def _largest_numbers(*settings: Array) -> int:
-    """The sum of the largest number of each setting: lengths, widths or indices, which say how large a result is."""
+    """Return the sum of the largest number of each setting: lengths, widths or indices, which say how large a result is."""
     return sum(int(np.abs(array.astype(np.float64)).max(initial=0)) for array in settings if array.dtype.kind in "iuf")
 
 

@@ -48,7 +48,7 @@ class HostFunction(PythonFunction):
         return len(self.shapes)
 
     def setup_impl(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """The shapes are known."""
+        """Do nothing: the shapes are known."""
         for output, shape in zip(outputs, self.shapes, strict=True):
             output.reset_shape(shape, True)
 
@@ -69,7 +69,7 @@ class HostFunction(PythonFunction):
 def on_host(
     name: str, compute: Compute, inputs: Sequence[Value | None], shapes: Sequence[tuple[int, ...]], kind: str = "int64"
 ) -> list[nn.Variable]:
-    """The results of a computation on the host."""
+    """Return the results of a computation on the host."""
     function = HostFunction(name, compute, [None if v is None else v.dtype for v in inputs], shapes, kind)
     made = function(*[value.variable for value in inputs if value is not None])
     return list(made) if isinstance(made, tuple) else [made]
@@ -84,7 +84,7 @@ def as_levels(y: nn.Variable, dtype: np.dtype[Any]) -> nn.Variable:
 
 
 def index_of(value: Value, shape: tuple[int, ...], compute: Callable[[Array], Array]) -> nn.Variable:
-    """Indices that follow from those of the model: constants if these are known."""
+    """Return indices that follow from those of the model: constants if these are known."""
     if value.is_known:
         return nn.Variable.from_numpy_array(np.asarray(compute(value.array), dtype=np.int64).reshape(shape))
     return on_host("Index", lambda arrays: [compute(np.asarray(arrays[0])).reshape(shape)], [value], [shape])[0]
@@ -108,7 +108,7 @@ def moves_levels(node: Node) -> bool:
 
 
 def moved(convert: Callable[[Node], Any], node: Node) -> list[Any]:
-    """The results of such an operator, by a converter that computes with floating-point numbers."""
+    """Return the results of such an operator, by a converter that computes with floating-point numbers."""
     made = convert(node)
     results = made if isinstance(made, (list, tuple)) else [made]
     dtypes = [dtype for dtype in node.dtypes if dtype is not None]
@@ -139,5 +139,5 @@ def _is_lost(given: Sequence[np.dtype[Any]], dtypes: Sequence[np.dtype[Any]]) ->
 
 
 def kind_on_host(dtype: np.dtype[Any]) -> str:
-    """The dtype of the arrays in which the host gives numbers of a type of the model; uint64 is held by its bits."""
+    """Return the dtype of the arrays in which the host gives numbers of a type of the model; uint64 is held by its bits."""
     return "int64" if is_whole(dtype) else "float64" if dtype == np.float64 else "float32"

@@ -123,7 +123,7 @@ def _dft(node: Node) -> nn.Variable:
 
 
 def _real_signal(half: nn.Variable, length: int) -> nn.Variable:
-    """The real signal of `length` numbers of which `half` is the first half of the spectrum; the rest mirrors it."""
+    """Return the real signal of `length` numbers of which `half` is the first half of the spectrum; the rest mirrors it."""
     half = _of_length(half, length // 2 + 1)
     n_mirrored = (length - 1) // 2
     if n_mirrored:
@@ -150,6 +150,6 @@ def _of_length(x: nn.Variable, length: int) -> nn.Variable:
 
 
 def _first(x: nn.Variable, count: int) -> nn.Variable:
-    """The first elements of the last axis but one."""
+    """Return the first elements of the last axis but one."""
     stops = [*x.shape[:-2], count, x.shape[-1]]
     return F.slice(x, start=[0] * x.ndim, stop=stops, step=[1] * x.ndim)

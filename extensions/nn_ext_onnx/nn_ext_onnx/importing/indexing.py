@@ -52,7 +52,7 @@ def _scatter_elements(node: Node) -> nn.Variable:
 
 
 def _placed(node: Node, base: nn.Variable, places: nn.Variable, updates: nn.Variable) -> nn.Variable:
-    """`updates` put or added at `places`."""
+    """Put or add `updates` at `places`."""
     reduction = node.attr("reduction", "none")
     if reduction == "add":
         return base + F.scatter_nd(updates, places, shape=base.shape, add=True)
@@ -68,7 +68,7 @@ def _scatter_nd(node: Node) -> nn.Variable:
 
 
 def _coordinates(node: Node) -> nn.Variable:
-    """The axis of coordinates moved to the front."""
+    """Return the axis of coordinates moved to the front."""
     ndim = node[1].ndim
     return F.transpose(node.variable(1), (ndim - 1, *range(ndim - 1)))
 

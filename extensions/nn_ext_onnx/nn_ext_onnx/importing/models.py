@@ -89,7 +89,7 @@ def load(
 
 
 def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
-    """A model and the folder of its external data.
+    """Return a model and the folder of its external data.
 
     Raises:
         FileFormatError: when the bytes are no model.

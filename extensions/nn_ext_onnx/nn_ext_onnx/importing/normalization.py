@@ -12,7 +12,7 @@ from nn_ext_onnx.importing.values import UnsupportedError
 
 
 def _per_channel(node: Node, index: int, trained: bool = True) -> nn.Variable:
-    """A vector as an array that is broadcast to the channels."""
+    """Return a vector as an array that is broadcast to the channels."""
     variable = node.variable(index)
     if not trained:
         variable.need_grad = False

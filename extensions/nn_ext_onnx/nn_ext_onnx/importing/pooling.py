@@ -60,7 +60,7 @@ class _Pooling:
         return any(gap > 1 for gap in self.dilations)
 
     def sums(self, x: nn.Variable) -> nn.Variable:
-        """The sums of the windows of a bordered image."""
+        """Return the sums of the windows of a bordered image."""
         if self.is_dilated:
             return F.add_n(*self.windows(x))
         return F.sum_pooling(x, self.kernel, self.strides)

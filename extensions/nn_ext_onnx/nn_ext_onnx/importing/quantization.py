@@ -19,12 +19,12 @@ _UINT8: Final = np.dtype(np.uint8)
 
 
 def fixed(value: Value) -> Array | None:
-    """The numbers of a scale or a zero point that the model holds, None where they are computed."""
+    """Return the numbers of a scale or a zero point that the model holds, None where they are computed."""
     return value.array if value.is_known or value.is_parameter else None
 
 
 def scales(value: Value, ndim: int, axis: int | None = None) -> nn.Variable:
-    """A scale or zero point with `ndim` axes: one number, one for each place of `axis`, or as many axes as it has."""
+    """Return a scale or zero point with `ndim` axes: one number, one for each place of `axis`, or as many axes as it has."""
     array, shape = fixed(value), _stretching(value.shape, ndim, axis)
     if array is not None:
         return Value(value.name, value.dtype, array.reshape(shape)).variable
@@ -40,7 +40,7 @@ def _stretching(shape: tuple[int, ...], ndim: int, axis: int | None) -> tuple[in
 
 
 def _quantized(node: Node, index: int) -> nn.Variable:
-    """A scale or zero point of a quantizer as it stretches over its input."""
+    """Return a scale or zero point of a quantizer as it stretches over its input."""
     block, axis = node.attr("block_size", 0), node.attr("axis", 1)
     if not block or node[index].size == 1:
         return scales(node[index], node.ndim, node.axis_of(axis) if node[index].size > 1 else None)
@@ -76,7 +76,7 @@ def require_levels(dtype: np.dtype[Any]) -> None:
 
 
 def zero(dtype: np.dtype[Any], ndim: int) -> nn.Variable:
-    """The zero point of levels that have none.
+    """Return the zero point of levels that have none.
 
     Raises:
         UnsupportedError: when levels are not of this type.
@@ -86,7 +86,7 @@ def zero(dtype: np.dtype[Any], ndim: int) -> nn.Variable:
 
 
 def dequantized(x: Value, scale: Value, zero_point: Value | None, axis: int | None = None) -> nn.Variable:
-    """The values that levels stand for."""
+    """Return the values that levels stand for."""
     factor = scales(scale, x.ndim, axis)
     return (
         x.variable * factor
@@ -122,7 +122,7 @@ def _dynamically_quantize(node: Node) -> list[nn.Variable]:
 def product(
     a: nn.Variable, b: nn.Variable, a_zero: Value | None, b_zero: Value | None, bias: nn.Variable | None = None
 ) -> nn.Variable:
-    """The product of two operands of levels as MatMul of ONNX has it, sums of type int32."""
+    """Return the product of two operands of levels as MatMul of ONNX has it, sums of type int32."""
     left, right = (F.reshape(a, (1, *a.shape)) if a.ndim == 1 else a), (F.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b)
     a_zero_point = None if a_zero is None else scales(a_zero, left.ndim, -2)
     b_zero_point = None if b_zero is None else scales(b_zero, right.ndim, -1)
@@ -146,7 +146,7 @@ def _qlinear_matmul(node: Node) -> nn.Variable:
 
 
 def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value | None = None) -> nn.Variable:
-    """The product of some scales, divided by another: a constant where the model holds them all."""
+    """Return the product of some scales, divided by another: a constant where the model holds them all."""
     values = [value for value, _ in factors] + ([] if divisor is None else [divisor])
     if any(fixed(value) is None for value in values):
         y = reduce(F.mul2, [scales(value, ndim, axis) for value, axis in factors])
@@ -159,14 +159,14 @@ def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value
 def requantized(
     sums: nn.Variable, factor: nn.Variable, zero_point: Value | None, dtype: np.dtype[Any] = _UINT8
 ) -> nn.Variable:
-    """Sums of products as levels: they are multiplied, rounded, halves to even, and shifted."""
+    """Return sums of products as levels: they are multiplied, rounded, halves to even, and shifted."""
     shift = zero(dtype, sums.ndim) if zero_point is None else scales(zero_point, sums.ndim)
     one = nn.Variable.from_numpy_array(np.ones((1,) * sums.ndim, np.float32))
     return F.quantize_integer(sums * factor, one, shift)
 
 
 def _convolved(node: Node, weight: int, zeros: tuple[Value | None, Value | None], bias: nn.Variable | None) -> nn.Variable:
-    """The convolution of levels, sums of type int32; `weight` is the place of the filters among the inputs."""
+    """Return the convolution of levels, sums of type int32; `weight` is the place of the filters among the inputs."""
     kernel, strides, dilations = geometry(node, weight)
     pads = window_pads(node, kernel, strides, dilations)
     if any(min(pair) < 0 for pair in pads):

@@ -29,12 +29,12 @@ _OPSET: Final = 13
 
 
 def _triple(node: Node, index: int) -> nn.Variable:
-    """The values of three inputs: levels, their scale, and their zero point."""
+    """Return the values of three inputs: levels, their scale, and their zero point."""
     return dequantized(node[index], node[index + 1], node.optional(index + 2))
 
 
 def _levels(node: Node, y: nn.Variable, index: int) -> nn.Variable:
-    """A result by the scale and the zero point that are inputs from `index` on."""
+    """Return a result by the scale and the zero point that are inputs from `index` on."""
     zero_point = node.optional(index + 1)
     node.gives(node[0].dtype if zero_point is None else zero_point.dtype)
     return quantized(y, node[index], zero_point, node[0].dtype)
@@ -117,7 +117,7 @@ def _gemm(node: Node) -> nn.Variable:
 
 
 def _turned(value: Value) -> nn.Variable:
-    """A matrix with its axes in the other order."""
+    """Return a matrix with its axes in the other order."""
     array = fixed(value)
     if array is None:
         return F.transpose(value.variable, (1, 0))
@@ -145,7 +145,7 @@ def _dynamic_quantize_matmul(node: Node) -> nn.Variable:
 def dynamic_product(
     x: nn.Variable, weight: nn.Variable, scale: Value, zero_point: Value | None
 ) -> tuple[nn.Variable, nn.Variable]:
-    """The product of values, which are quantized for it, and of levels; the sums, and the scale of these."""
+    """Return the product of values, which are quantized for it, and of levels; the sums, and the scale of these."""
     levels, x_scale, x_zero = dynamically_quantized(x)
     sums = product(levels, weight, Value("zero", np.dtype(np.uint8), variable=x_zero), zero_point)
     return sums, ratio(sums.ndim, [(Value("scale", _FLOAT, variable=x_scale), None), (scale, -1)])
@@ -156,7 +156,7 @@ def dynamic_product(
 
 @operator("DynamicQuantizeLSTM", domains=_DOMAINS)
 def _lstm(node: Node) -> list[nn.Variable]:
-    """Inputs, all at once, and states, step by step, are quantized for their products with the weights."""
+    """Quantize inputs, all at once, and states, step by step, for their products with the weights."""
     n_outputs = len(node.proto.output)
     node.gives(*[_FLOAT] * n_outputs)
     # the weights of LSTM are (D, 4 H, columns), those here the other way round

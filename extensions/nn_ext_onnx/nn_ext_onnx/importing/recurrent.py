@@ -57,7 +57,7 @@ class Recurrence:
                 raise UnsupportedError(f"an input of shape {tuple(given.shape)} in the place of one of shape {shape}")
 
     def _activations(self) -> list[list[str]]:
-        """The names for each direction."""
+        """Return the names for each direction."""
         usual = _DEFAULTS[self.kind]
         given = [name.lower() for name in self.node.attr("activations") or usual * self.n_directions]
         unknown = any(name not in _ACTIVATIONS for name in given)
@@ -66,7 +66,7 @@ class Recurrence:
         return [given[d * len(usual) : (d + 1) * len(usual)] for d in range(self.n_directions)]
 
     def state(self, index: int) -> nn.Variable:
-        """An initial state (D, B, H)."""
+        """Return an initial state (D, B, H)."""
         given = self.node.optional(index)
         if given is None:
             return nn.Variable.from_numpy_array(np.zeros((self.n_directions, self.n_batch, self.hidden), np.float32))
@@ -216,7 +216,7 @@ class _Cell:
             self.p = F.reshape(_one(node.variable(7), d), (3, r.hidden))
 
     def step(self, t: int, states: list[nn.Variable]) -> list[nn.Variable]:
-        """The states after one more step."""
+        """Return the states after one more step."""
         return {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.r.kind](_one(self.from_inputs, t), states)
 
     def _from_state(self, h: nn.Variable) -> nn.Variable:

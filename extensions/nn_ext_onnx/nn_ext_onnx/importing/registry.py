@@ -66,38 +66,38 @@ class Node:
         return value
 
     def optional(self, index: int) -> Value | None:
-        """An input, or None where it is left out."""
+        """Return an input, or None where it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def variable(self, index: int) -> nn.Variable:
-        """The variable of an input."""
+        """Return the variable of an input."""
         return self[index].variable
 
     def optional_variable(self, index: int) -> nn.Variable | None:
-        """The variable of an input, or None where it is left out."""
+        """Return the variable of an input, or None where it is left out."""
         value = self.optional(index)
         return None if value is None else value.variable
 
     def array(self, index: int) -> Array:
-        """The numbers of an input that must be known when the graph is built."""
+        """Return the numbers of an input that must be known when the graph is built."""
         return self[index].array
 
     def optional_array(self, index: int) -> Array | None:
-        """The numbers of an input, or None where it is left out."""
+        """Return the numbers of an input, or None where it is left out."""
         value = self.optional(index)
         return None if value is None else value.array
 
     def ints(self, index: int) -> tuple[int, ...]:
-        """An input of integers as a tuple."""
+        """Return an input of integers as a tuple."""
         return tuple(int(v) for v in self.array(index).reshape(-1))
 
     def number(self, index: int, default: Any = None) -> Any:
-        """The only number of an input."""
+        """Return the only number of an input."""
         array = self.optional_array(index)
         return default if array is None else array.reshape(-1)[0].item()
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """An attribute, texts decoded."""
+        """Return an attribute, texts decoded."""
         for attribute in self.proto.attribute:
             if attribute.name == name:
                 value = helper.get_attribute_value(attribute)
@@ -120,7 +120,7 @@ class Node:
         self.dtypes = [known or said for known, said in zip_longest(self.dtypes, dtypes)]
 
     def axis_of(self, axis: int, ndim: int | None = None) -> int:
-        """An axis counted from the start.
+        """Return an axis counted from the start.
 
         Raises:
             UnsupportedError: when there is no such axis.
@@ -175,7 +175,7 @@ def from_numbers(name: str, domain: str = "") -> Callable[[Computation], Computa
 
 
 def find(domain: str, name: str, version: int) -> Converter | None:
-    """The converter for a version of an operator: the newest one that is not newer."""
+    """Return the converter for a version of an operator: the newest one that is not newer."""
     found = OPERATORS.get((domain, name), {})
     fitting = [since for since in found if since <= version]
     return found[max(fitting)] if fitting else None

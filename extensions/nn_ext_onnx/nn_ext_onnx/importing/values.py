@@ -149,7 +149,7 @@ class Value:
 
 
 def dtype_of(elem_type: int) -> np.dtype[Any]:
-    """The dtype of an element type.
+    """Return the dtype of an element type.
 
     Raises:
         UnsupportedError: when there is no such type.
@@ -161,5 +161,5 @@ def dtype_of(elem_type: int) -> np.dtype[Any]:
 
 
 def type_proto(value: Value) -> onnx.TypeProto:
-    """The type of a value, as the schemas of operators take it."""
+    """Return the type of a value, as the schemas of operators take it."""
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))

@@ -7,7 +7,7 @@ from nn_core.cli.bench.workloads import DEMO_CLASSES, DEMO_MAPS, DROPOUT, LEARNI
 
 
 def programs(package: str, sizes: Sizes) -> Programs:
-    """Static graphs, in the default context: on the CPU."""
+    """Build static graphs in the default context: on the CPU."""
     nn, F, PF, S = (import_module(package + part) for part in ("", ".functions", ".parametric_functions", ".solvers"))
 
     def matmul() -> Step:
@@ -51,7 +51,7 @@ def _forward(y: Any) -> Step:
 
 
 def _network(nn: Any, F: Any, PF: Any, h: Any, *, is_training: bool) -> Any:
-    """The network of ``examples/digits_demo.py``: (B, 1, 8, 8) -> (B, 10)."""
+    """Return the network of ``examples/digits_demo.py``: (B, 1, 8, 8) -> (B, 10)."""
     for i, maps in enumerate(DEMO_MAPS):
         with nn.parameter_scope(f"conv{i}"):
             h = PF.convolution(h, maps, (3, 3), pad=(1, 1), with_bias=False)

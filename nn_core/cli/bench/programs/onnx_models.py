@@ -57,7 +57,7 @@ class _Graph:
         self._nodes.append(helper.make_node(kind, [last, *inputs], [f"h{len(self._nodes) + 1}"], **attributes))
 
     def weight(self, values: Any) -> str:
-        """The name of a new constant."""
+        """Return the name of a new constant."""
         name = f"w{len(self._weights)}"
         self._weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
         return name

@@ -50,7 +50,7 @@ class LayerwiseUpdate(FloatingUpdate):
         hyper: Array,
         guard: Array | None = None,
     ) -> Step:
-        """A step that updates these arrays, unless the norm in `guard` is not finite; `hyper` is read each time."""
+        """Return a step that updates these arrays, unless the norm in `guard` is not finite; `hyper` is read each time."""
         tables = Tables(list(zip(params, grads, *states, strict=True)), n_partial=2)
         dtype, rule = str(params[0].dtype), self._rule
 
@@ -71,7 +71,7 @@ class LayerwiseUpdate(FloatingUpdate):
 def layerwise_code(
     name: str, rule: LayerwiseRule, dtype: str, *, steps: bool, resident: bool = False, guarded: bool = False
 ) -> Code:
-    """The kernel that sums the squares of each chunk, or the one that steps; see `updates.update_code`."""
+    """Return the kernel that sums the squares of each chunk, or the one that steps; see `updates.update_code`."""
     arrays = ("w", "g", *rule.states)
     numbers = list(rule.numbers([0.5] * 9))
     heads = "".join(f"  R* const {array}_ = (R*)pointers[owner * {len(arrays)} + {k}];\n" for k, array in enumerate(arrays))

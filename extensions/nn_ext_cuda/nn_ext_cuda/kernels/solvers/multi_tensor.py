@@ -120,7 +120,9 @@ class Tables:
 
 
 def chunk_of(n: int) -> int:
-    """Number of the `n` elements that a block takes: enough blocks to fill a device, not too many for very large models."""
+    """Return number of the `n` elements that a block takes: enough blocks to fill a device, not too many for very large
+    models.
+    """
     return min(max(-(-n // _BLOCKS // 1024) * 1024, 1024), 65536)
 
 
@@ -148,7 +150,7 @@ HEAD: Final = """\
 
 
 def number_parameters(names: Sequence[str], c_type: str, resident: bool) -> list[str]:
-    """The parameters of a kernel that hold the numbers of a rule; `resident`: they are on the device."""
+    """Return the parameters of a kernel that hold the numbers of a rule; `resident`: they are on the device."""
     return ["const double* numbers"] if resident else [f"const {c_type} {name}" for name in names]
 
 
@@ -158,7 +160,7 @@ GUARD: Final = "  if (norm_of_all[0] - norm_of_all[0] != 0) return;"
 
 
 def guarded(launch: Launcher, guard: Array | None) -> Launcher:
-    """The launcher with the guard in front of its numbers, if there is one."""
+    """Return the launcher with the guard in front of its numbers, if there is one."""
     return launch if guard is None else lambda numbers: launch([guard, *numbers])
 
 
@@ -168,7 +170,7 @@ def read_numbers(names: Sequence[str], resident: bool, c_type: str = "R") -> lis
 
 
 def block_sum(first: str, last: str) -> str:
-    """The part of a kernel that sums ``double a`` over the threads of a block.
+    """Return the part of a kernel that sums ``double a`` over the threads of a block.
 
     Args:
         first: Statements in which a thread adds to `a`.

@@ -34,7 +34,7 @@ class Rescale(FloatingUpdate):
         return self if dtype == "float32" else Refusal(f"computes in float32, got {dtype}")
 
     def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
-        """A step that rescales these gradients; `hyper`, the factor and the limit, is read each time."""
+        """Return a step that rescales these gradients; `hyper`, the factor and the limit, is read each time."""
         from nn_ext_cuda.device.runtime import cupy  # rules can be read without CuPy
 
         tables = Tables([(grad,) for grad in grads])
@@ -64,7 +64,7 @@ class Norm:
         self.array = array
 
     def read(self) -> float:
-        """The number on the host, after everything that is held back."""
+        """Return the number on the host, after everything that is held back."""
         deferred.flush()
         try:
             return float(self.array.get()[0])
@@ -83,7 +83,9 @@ class RescaleStep(UpdateStep):
 
 
 def rescale_code(*, scales: bool, resident: bool = False) -> Code:
-    """The kernel that writes the sum of squares of each chunk, or the one that scales; `resident`: numbers are there."""
+    """Return the kernel that writes the sum of squares of each chunk, or the one that scales; `resident`: numbers are
+    there.
+    """
     numbers = ["factor", "limit"] if scales else []
     first = f"{LOOP} a += double(g[i]) * g[i];"
     last = "if (threadIdx.x == 0) partial[blockIdx.x] = sums[0];"

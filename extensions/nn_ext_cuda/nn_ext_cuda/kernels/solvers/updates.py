@@ -46,7 +46,7 @@ class MultiTensorUpdate(FloatingUpdate):
         hyper: Array,
         guard: Array | None = None,
     ) -> Step:
-        """A step that updates these arrays, unless the norm in `guard` is not finite; `hyper` is read each time."""
+        """Return a step that updates these arrays, unless the norm in `guard` is not finite; `hyper` is read each time."""
         tables = Tables(list(zip(params, grads, *states, strict=True)))
         dtype = str(params[0].dtype)
         rule = rule_of(self._name, len(states))
@@ -62,7 +62,7 @@ class ClipGradByNorm(FloatingUpdate):
     """Gradients scaled to a norm where theirs is larger: a launch for the squares, and one that scales."""
 
     def bind(self, params: Sequence[Array], grads: Sequence[Array], states: Sequence[Sequence[Array]], hyper: Array) -> Step:
-        """A step that scales these gradients; `hyper` is read each time."""
+        """Return a step that scales these gradients; `hyper` is read each time."""
         tables = Tables([(grad,) for grad in grads])
         dtype = str(grads[0].dtype)
 
@@ -80,13 +80,13 @@ class ClipGradByNorm(FloatingUpdate):
 
 
 def rule_of(name: str, n_states: int) -> Rule:
-    """The rule of a solver that keeps so many states."""
+    """Return the rule of a solver that keeps so many states."""
     rule = RULES[name]
     return rule if len(rule.states) == n_states else RULES_WITH_MAXIMUM[name]
 
 
 def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int | None = None, guarded: bool = False) -> Code:
-    """The kernel of a rule.
+    """Return the kernel of a rule.
 
     Args:
         name: Name of the rule.
@@ -117,7 +117,7 @@ def update_code(name: str, dtype: str, *, resident: bool = False, n_states: int 
 
 
 def norm_code(dtype: str, *, scales: bool, resident: bool = False) -> Code:
-    """The kernel that writes the sum of squares of each chunk, or the one that scales by the sum of the chunks.
+    """Return the kernel that writes the sum of squares of each chunk, or the one that scales by the sum of the chunks.
 
     `resident`: the limit is on the device.
     """
