@@ -19,6 +19,7 @@ from nn_core.engine.graph.modes import NO_GRAD
 from nn_core.engine.graph.parameter_sources import CURRENT_SCOPE, HasParameters, parameters_of
 from nn_core.engine.graph.shared_layers import NAMELESS
 from nn_core.engine.graph.trace import Trace
+from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.engine.runtime.context_values import MEMO, Ambient, AmbientScope
 from nn_core.engine.runtime.holders import SCOPES
 from nn_core.engine.runtime.locks import fork_safe
@@ -401,7 +402,7 @@ def _call(
     """Call a function in its scope, and take back the parameters that it has made if it fails."""
     place = None if trace is None else trace.node
     n_made = _N_MADE[0]
-    (token,) = map(_CURRENT.replace, (scope,))  # see `Ambient.replace`
+    (token,) = atomically(_CURRENT.replace, (scope,))
     try:
         given, named = with_whole_numbers(function, args, kwargs)
         # as `has_ndarray`, which would be one more call for each layer

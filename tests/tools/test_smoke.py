@@ -8,8 +8,8 @@ from tools.release import smoke
 
 
 @pytest.fixture
-def place() -> smoke.Place:
-    return smoke.Place("cpu" if "cpu" in list_extensions() else "reference", is_short=True)
+def place() -> smoke.CheckedBackend:
+    return smoke.CheckedBackend("cpu" if "cpu" in list_extensions() else "reference", is_short=True)
 
 
 def run(*words: str) -> tuple[int, list[str]]:
@@ -17,14 +17,14 @@ def run(*words: str) -> tuple[int, list[str]]:
     return result.exit_code, result.output.splitlines()
 
 
-def test_all_checks_pass_on_the_host(place: smoke.Place) -> None:
+def test_all_checks_pass_on_the_host(place: smoke.CheckedBackend) -> None:
     status, lines = run("-c", place.name, "--short")
     assert status == 0, lines
     assert lines[-1] == "all checks passed"
     assert [line.split()[1] for line in lines[:-1]] == ["normalization"] * 3 + ["recurrent"] * 8 + ["steps"] * 9
 
 
-def test_differences_fail_a_check(place: smoke.Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differences_fail_a_check(place: smoke.CheckedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smoke, "TOLERANCES", {**smoke.TOLERANCES, "half": 1e-9})
     status, lines = run("-c", place.name, "--short", "recurrent")
     assert status == 1
@@ -37,7 +37,7 @@ def test_values_that_are_not_finite_differ() -> None:
     assert smoke._difference(values * smoke.np.nan, values) == float("inf")
 
 
-def test_other_bits_fail_a_check(place: smoke.Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_bits_fail_a_check(place: smoke.CheckedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     trained, n_calls = smoke._trained, []
 
     def drifting(*given: object) -> smoke.Training:
@@ -53,8 +53,8 @@ def test_other_bits_fail_a_check(place: smoke.Place, monkeypatch: pytest.MonkeyP
 
 def test_a_training_that_is_not_recorded_fails_on_a_device() -> None:
     found = {way: smoke.Training([b"bits"], "0 graphs of 0 functions, 9 apart") for way in ("without graphs", "together")}
-    assert smoke._verdict(found, smoke.Place("cpu"))[0]
-    assert not smoke._verdict(found, smoke.Place("cuda"))[0]
+    assert smoke._verdict(found, smoke.CheckedBackend("cpu"))[0]
+    assert not smoke._verdict(found, smoke.CheckedBackend("cuda"))[0]
 
 
 def test_an_error_fails_a_check_and_the_others_go_on() -> None:

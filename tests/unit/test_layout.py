@@ -1,5 +1,6 @@
 """The folder `nn_core` can be seen at once: few entries beside the modules that NNabla has."""
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,3 +25,16 @@ def test_every_entry_of_the_top_is_in_the_picture_or_a_door_of_nnabla() -> None:
     picture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Layers")[0]
     folders = {path.name for path in (ROOT / "nn_core").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert sorted(name for name in folders - modules_of_nnabla() if f"{name}/" not in picture) == []
+
+
+def test_no_module_or_class_has_a_name_that_the_glossary_replaced() -> None:
+    rows = re.findall(r"^\|.*\| ([^|]*) \|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    replaced = {name for row in rows for name in re.findall(r"`([\w/]+)`", row)}
+    modules = {name for name in replaced if "/" in name}
+    assert {"graph/shown", "nn_ext_cuda/held"} <= modules and "Places" in replaced
+    endings = tuple(f"/{name}" for name in modules)
+    files = [path for folder in ("nn_core", "extensions", "tools") for path in sorted((ROOT / folder).rglob("*.py"))]
+    sources = [path for path in files if not {"tests", "build", ".venv"} & set(path.relative_to(ROOT).parts)]
+    assert [str(path.relative_to(ROOT)) for path in sources if path.with_suffix("").as_posix().endswith(endings)] == []
+    pattern = re.compile(rf"^class ({'|'.join(sorted(replaced - modules))})\b", re.MULTILINE)
+    assert [str(path.relative_to(ROOT)) for path in sources if pattern.search(path.read_text(encoding="utf-8"))] == []

@@ -63,7 +63,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckedBackend:
     """The backend that is checked.
 
     Attributes:
@@ -93,7 +93,7 @@ class Place:
         return sizes[-1:] if self.is_short else sizes
 
 
-def normalization(place: Place) -> Iterator[Outcome]:
+def normalization(place: CheckedBackend) -> Iterator[Outcome]:
     """Batch normalizations in the layout that convolutions want."""
 
     def compute(x: Any, weight: Any, beta: Any, gamma: Any) -> Any:
@@ -108,7 +108,7 @@ def normalization(place: Place) -> Iterator[Outcome]:
         yield _compared(f"normalization {type_config} {(batch, channels, *lengths)}", compute, shapes, place, type_config)
 
 
-def recurrent(place: Place) -> Iterator[Outcome]:
+def recurrent(place: CheckedBackend) -> Iterator[Outcome]:
     """LSTM and GRU, in training."""
     cases = itertools.product(("LSTM", "GRU"), ("float", "half", "bfloat16", "double"), place.some(SEQUENCES))
     for name, type_config, (steps, batch, features, length, layers, directions) in cases:
@@ -134,7 +134,7 @@ def _recurrent(name: str, layers: int, directions: int) -> Callable[..., Any]:
     return compute
 
 
-def steps(place: Place) -> Iterator[Outcome]:
+def steps(place: CheckedBackend) -> Iterator[Outcome]:
     """Trainings in several ways."""
     builds = {"MLP": _mlp, "convolution": _convolution, "LSTM": _lstm}
     for (name, build), type_config in itertools.product(builds.items(), ("float", "half", "bfloat16")):
@@ -161,7 +161,7 @@ class Training:
     recorded: str
 
 
-def _verdict(found: Mapping[str, Training], place: Place) -> tuple[bool, str]:
+def _verdict(found: Mapping[str, Training], place: CheckedBackend) -> tuple[bool, str]:
     """Whether all ways of a training give the same bits, and the last one was recorded if that is possible."""
     first, *others = found
     differ = [way for way in others if found[way].bits != found[first].bits]
@@ -172,7 +172,7 @@ def _verdict(found: Mapping[str, Training], place: Place) -> tuple[bool, str]:
     return not place.is_device or not recorded.startswith("0 graphs"), text
 
 
-def _ways(place: Place) -> dict[str, tuple[Callable[[], object], Callable[[], AbstractContextManager[object]]]]:
+def _ways(place: CheckedBackend) -> dict[str, tuple[Callable[[], object], Callable[[], AbstractContextManager[object]]]]:
     """By name: what is set before the training, and what is around each step."""
     if not place.is_device:
         return {"step by step": (lambda: None, nullcontext), "together": (lambda: None, nn.launch_together)}
@@ -187,7 +187,7 @@ def _ways(place: Place) -> dict[str, tuple[Callable[[], object], Callable[[], Ab
 def _trained(
     context: nn.Context,
     build: Callable[[], tuple[Any, Any]],
-    place: Place,
+    place: CheckedBackend,
     prepare: Callable[[], object],
     around: Callable[[], AbstractContextManager[object]],
 ) -> Training:
@@ -237,7 +237,7 @@ def _lstm() -> tuple[Any, Any]:
 
 
 def _compared(
-    title: str, compute: Callable[..., Any], shapes: Sequence[tuple[int, ...]], place: Place, type_config: str
+    title: str, compute: Callable[..., Any], shapes: Sequence[tuple[int, ...]], place: CheckedBackend, type_config: str
 ) -> Outcome:
     """Compare results and gradients with those of the reference in float64."""
     rng = np.random.default_rng(313)
@@ -290,7 +290,7 @@ CHECKS: Final = {check.__name__: check for check in (normalization, recurrent, s
 @click.option("--short", is_flag=True, help="One size of each check.")
 def main(checks: Sequence[str], context: str, device_id: str, unpooled: bool, short: bool) -> None:
     """Run checks, and exit with status 1 if one of them fails."""
-    place = Place(context, device_id, short)
+    place = CheckedBackend(context, device_id, short)
     if unpooled and place.is_device:
         import_extension_module("cuda").prefer_cached_array(False)
     n_failed = 0

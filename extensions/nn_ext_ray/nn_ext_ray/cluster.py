@@ -14,7 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, Place
 from nn_core.errors import CommunicationError
 from nn_core.logger import logger
 from nn_ext_ray.meeting import Meeting
-from nn_ext_ray.place import Place, set_place
+from nn_ext_ray.rank import RayRank, set_rank
 
 
 class WorkerFailure(Exception):  # noqa: N818 # an event that is answered by another attempt
@@ -28,9 +28,9 @@ class Worker:
         """Return the name of the machine, and the start of Ray's name for it: several may share a name in tests."""
         return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}"
 
-    def run(self, place: Place, program: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    def run(self, place: RayRank, program: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """Take the place among the workers and call the program."""
-        set_place(place)
+        set_rank(place)
         numbers = {"WORLD_SIZE": len(place.nodes), "RANK": place.rank, "LOCAL_RANK": place.local_rank}
         os.environ.update({name: str(number) for name, number in numbers.items()})
         return program(*arguments)
@@ -132,7 +132,7 @@ class Cluster:
         try:
             for rank, worker in enumerate(workers):  # noqa: B007 # read where an exception is answered
                 nodes = [*nodes, ray.get(worker.node.remote(), timeout=self._wait_s)]
-            places = [Place(rank, nodes, meeting) for rank in range(len(workers))]
+            places = [RayRank(rank, nodes, meeting) for rank in range(len(workers))]
             running = [worker.run.remote(place, program, arguments) for worker, place in zip(workers, places, strict=True)]
             waiting = list(running)
             while waiting:

@@ -15,7 +15,7 @@ from ray.exceptions import RayError
 
 from nn_core.errors import CommunicationError
 from nn_core.ext import Array, BackendUnavailableError, Context
-from nn_ext_ray.place import Place, current_place
+from nn_ext_ray.rank import RayRank, current_rank
 
 #: Larger pieces go into the object store, from which other workers read them; smaller ones travel with the call.
 STORED_BYTES: Final = 1 << 16
@@ -64,7 +64,7 @@ class RayEngine:
         group: Name of the group; its collectives are counted.
     """
 
-    def __init__(self, place: Place, group: str = "world") -> None:
+    def __init__(self, place: RayRank, group: str = "world") -> None:
         self.rank: int = place.rank
         self.size: int = len(place.nodes)
         self.hosts: Sequence[str] = place.nodes
@@ -150,7 +150,7 @@ class RayEngine:
         if self.rank not in places:
             return None
         nodes = [self.hosts[rank] for rank in places]
-        return RayEngine(Place(places.index(self.rank), nodes, self._place.meeting), f"{self._group}/{self._n_parts}")
+        return RayEngine(RayRank(places.index(self.rank), nodes, self._place.meeting), f"{self._group}/{self._n_parts}")
 
     def post(self, text: str) -> None:
         """Put a notice up; nobody waits for it."""
@@ -190,7 +190,7 @@ def make(context: Context | None = None) -> RayEngine:
     Raises:
         BackendUnavailableError: in a process that is not one of them.
     """
-    place = current_place()
+    place = current_rank()
     if place is None:
         raise BackendUnavailableError(
             "ray: the process must be a worker of nn_ext_ray.train, got another one\n"

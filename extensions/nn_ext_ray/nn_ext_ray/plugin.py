@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from nn_core.ext import CommunicatorInfo, Refusal, hookimpl
-from nn_ext_ray.place import current_place
+from nn_ext_ray.rank import current_rank
 
 PLUGIN_API: Final = 1
 REQUIRES_CORE: Final = ">=0.1,<0.2"
@@ -15,7 +15,7 @@ def probe() -> Refusal | None:
     """Say why workers cannot meet here."""
     if find_spec("ray") is None:
         return Refusal("ray is not installed: pip install 'ray>=2.50'")
-    if current_place() is None:
+    if current_rank() is None:
         return Refusal("the process is no worker of nn_ext_ray.train")
     return None
 

@@ -13,7 +13,7 @@ pytest.importorskip("nn_ext_ray", reason="nn-ext-ray is not installed: make test
 from nn_ext_ray.cluster import Worker  # noqa: E402 # imports Ray
 from nn_ext_ray.engine import RayEngine  # noqa: E402
 from nn_ext_ray.meeting import Meeting  # noqa: E402
-from nn_ext_ray.place import Place  # noqa: E402
+from nn_ext_ray.rank import RayRank  # noqa: E402
 
 SIZE = 2
 _numbers = itertools.count()
@@ -30,7 +30,7 @@ def ranks():
 def run_ranks(program):
     meeting, workers = ranks()
     group = f"world {next(_numbers)}"
-    places = [Place(rank, ["here"] * SIZE, meeting) for rank in range(SIZE)]
+    places = [RayRank(rank, ["here"] * SIZE, meeting) for rank in range(SIZE)]
 
     def call(place):  # inside, so that workers get it by value and need not import this file
         return program(RayEngine(place, group))

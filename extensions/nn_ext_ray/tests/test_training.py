@@ -11,7 +11,7 @@ from nn_core.errors import ArgumentError, BackendUnavailableError, Communication
 
 pytest.importorskip("nn_ext_ray", reason="nn-ext-ray is not installed: make test-ray")
 
-from nn_ext_ray import place, plugin, train, training
+from nn_ext_ray import plugin, rank, train, training
 from nn_ext_ray.training import worker_counts
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "digits_ray.py"
@@ -48,7 +48,7 @@ def test_other_processes_are_told(monkeypatch):
         engine.make()
     monkeypatch.setattr(plugin, "find_spec", lambda name: None)
     assert plugin.probe().reason == "ray is not installed: pip install 'ray>=2.50'"
-    assert place.current_place() is None
+    assert rank.current_rank() is None
 
 
 @pytest.fixture

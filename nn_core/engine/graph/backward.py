@@ -22,6 +22,7 @@ from nn_core.engine.graph.plan import current_plan, plans_of, remember, signatur
 from nn_core.engine.graph.plan_cache import refuse_turn
 from nn_core.engine.graph.reshape import has_other_lengths
 from nn_core.engine.graph.trace_node import ANYWHERE
+from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.engine.runtime.context_values import MEMO
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.logger import logger
@@ -61,7 +62,7 @@ def run_backward(
         if plan is None:
             return
     turn = plans_of(root).turn
-    (is_mine,) = map(turn.acquire, (False,))  # not divided from the `try` by Ctrl-C
+    (is_mine,) = atomically(turn.acquire, (False,))
     if not is_mine:
         raise refuse_turn("backward")
     try:

@@ -32,6 +32,7 @@ from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.engine.graph.shared_layers import warn_of_shared_layers
 from nn_core.engine.graph.uncomputed import require_values
 from nn_core.engine.graph.zero_copy import Outlook
+from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.errors import GraphError
 from nn_core.settings import keeps_values
 from nn_core.typing import Array, Runner
@@ -64,7 +65,7 @@ def run_forward(
     if not roots:
         return
     turn = plans_of(roots[0]).turn
-    (is_mine,) = map(turn.acquire, (False,))  # not divided from the `try` by Ctrl-C
+    (is_mine,) = atomically(turn.acquire, (False,))
     if not is_mine:
         raise refuse_turn("forward")
     try:

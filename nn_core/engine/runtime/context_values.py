@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
+from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.errors import ArgumentError
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Ambient(Generic[T]):
         variables: The state that a scope changes: which scope is open, the value, and what depends on it.
         replace: ``token = replace(value)`` opens a scope and ``restore(token)`` closes it: for code that runs too often
             for the ``with`` block of `scope`. Close it in the same thread or task, and in ``finally``; write
-            ``(token,) = map(replace, (value,))`` in front of the ``try``, which Ctrl-C does not interrupt half way.
+            ``(token,) = atomically(replace, (value,))`` in front of the ``try``.
         restore: See `replace`.
         get: Returns the value of the innermost open scope, or the default. No method: each call of a function asks.
     """
@@ -102,9 +103,8 @@ class Mode(Ambient[T]):
 class AmbientScope(Generic[T]):
     """A scope of an ambient value: for one ``with`` block, or the decorator of a function that runs in such a scope.
 
-    Ctrl-C may raise its exception between any two instructions, but not between calls that `map` makes inside one: so a scope
-    is entered or left as a whole. One that is interrupted at the first instruction of ``__exit__`` is left when nothing
-    refers to it any more, unless a scope of the same value around it was left before.
+    A scope is entered or left `atomically`. One that is interrupted at the first instruction of ``__exit__`` is left when
+    nothing refers to it any more, unless a scope of the same value around it was left before.
 
     A class, because a generator with ``contextlib.contextmanager`` takes twice as long.
     """
@@ -124,8 +124,7 @@ class AmbientScope(Generic[T]):
         self._value = value = self._make()
         self._opening = opening = _Opening(self._ambient.variables[0].get())
         self._tokens = ()
-        # one instruction takes the values of the iterator and makes the changes
-        [*self._tokens] = map(ContextVar.set, self._ambient.variables, (opening, value, self._companion))
+        [*self._tokens] = atomically(ContextVar.set, self._ambient.variables, (opening, value, self._companion))
         return value
 
     def __exit__(self, *exception: object) -> None:
@@ -147,7 +146,7 @@ class AmbientScope(Generic[T]):
         while innermost is not opening and innermost is not None:
             innermost = innermost.around
         if innermost is not None and self._tokens:
-            deque(map(ContextVar.reset, self._ambient.variables, self._tokens), maxlen=0)  # one call, as above
+            deque(atomically(ContextVar.reset, self._ambient.variables, self._tokens), maxlen=0)
         self._opening = None
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:

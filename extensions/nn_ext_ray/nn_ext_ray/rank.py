@@ -1,4 +1,4 @@
-"""The place of this process among the workers of a job."""
+"""The rank of this process among the workers of a job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RayRank:
     """A worker among others.
 
     Attributes:
@@ -25,14 +25,14 @@ class Place:
         return list(self.nodes[: self.rank]).count(self.nodes[self.rank])
 
 
-_current: list[Place] = []
+_current: list[RayRank] = []
 
 
-def set_place(place: Place) -> None:
+def set_rank(place: RayRank) -> None:
     """Make this process a worker."""
     _current[:] = [place]
 
 
-def current_place() -> Place | None:
+def current_rank() -> RayRank | None:
     """Return the place of this process; None when it is no worker."""
     return _current[0] if _current else None
