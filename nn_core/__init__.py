@@ -46,12 +46,12 @@ from nn_core.context import set_default_context as set_default_context
 from nn_core.engine.arrays import operators as _operators
 from nn_core.engine.arrays.indexing import bind as _bind_subscripts
 from nn_core.engine.arrays.ndarray import NdArray as NdArray
-from nn_core.engine.dispatch.claims import suggestion as _suggestion
 from nn_core.engine.dispatch.explain import explain as explain
 from nn_core.engine.dispatch.launch_scope import launch_together as launch_together
 from nn_core.engine.dispatch.report import fallback_report as fallback_report
 from nn_core.engine.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.engine.error_messages.attributes import submodule as _submodule
+from nn_core.engine.error_messages.synonyms import suggestion as _suggestion
 from nn_core.engine.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.engine.graph.hooks import set_function_pre_hook as set_function_pre_hook
 from nn_core.engine.graph.hooks import unset_function_post_hook as unset_function_post_hook

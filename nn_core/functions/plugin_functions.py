@@ -5,11 +5,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from nn_core.engine.dispatch.claims import ambiguous, suggestion
 from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.dispatch.registry import ambiguous
 from nn_core.engine.error_messages.refusal import require_fit
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.apply import apply
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from nn_core.engine.dispatch.claims import suggestion
 from nn_core.engine.dispatch.registry import Registry
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.runtime.installed import CORE_PLUGIN
 from nn_core.errors import PluginError
 from nn_core.typing import Backend, Refusal

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Any
 
-from nn_core.engine.dispatch.claims import suggestion
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import UnknownAttributeError
 
 

@@ -7,10 +7,10 @@ from typing import Final, Protocol
 
 from nn_core.context import Context, checked_context, get_current_context
 from nn_core.engine.dispatch.blame import PluginCall, reason_of
-from nn_core.engine.dispatch.claims import suggestion
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
 from nn_core.engine.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of, refusal_of
 from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.operators.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec

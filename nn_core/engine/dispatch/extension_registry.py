@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from nn_core.engine.dispatch.blame import PluginCall
-from nn_core.engine.dispatch.claims import ambiguous
 from nn_core.engine.dispatch.kinds import KINDS, ExtensionInfo, ImportTarget, Kind
+from nn_core.engine.dispatch.registry import ambiguous
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.logger import logger
 

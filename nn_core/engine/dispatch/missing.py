@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
-from nn_core.engine.dispatch.claims import suggestion
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State
+from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.runtime import installed
 from nn_core.errors import BackendUnavailableError, NNCoreError, PluginError
 from nn_core.settings import settings

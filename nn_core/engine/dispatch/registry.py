@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from nn_core.engine.dispatch.claims import ambiguous
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.operators.rules.registry import GRADIENTS, SHAPE_RULES, GradientRule, ShapeRule
 from nn_core.operators.spec.builtin import BY_API, BY_NAME
@@ -237,3 +236,14 @@ def _known(what: str, name: str, spec: FunctionSpec | None) -> FunctionSpec:
     if spec is None:
         raise ArgumentError(f"{what}: a function must be specified by the core or a loaded plugin, got {name!r}")
     return spec
+
+
+def ambiguous(what: str, key: str, plugins: Sequence[str]) -> PluginError:
+    """Return the refusal to choose between plugins that claim one name."""
+    both = " and ".join(map(repr, sorted(plugins)))
+    # file formats begin with a dot, which does not belong between plugin and name
+    ways = ", ".join(f"{plugin}.{key.lstrip('.')}" for plugin in sorted(plugins))
+    return PluginError(
+        f"{what} {key!r}: must be claimed by one plugin, got {both}\n"
+        f"  hint: name it with its plugin ({ways}), or block one: NN_CORE_PLUGINS=-{max(plugins)}"
+    )
