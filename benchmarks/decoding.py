@@ -70,7 +70,7 @@ class OfTorch:
 
     @torch.inference_mode()
     def generate(self, prompt: torch.Tensor, length: int) -> torch.Tensor:
-        """The most likely tokens."""
+        """Return the most likely tokens."""
         n, steps = prompt.shape
         width = self.weights["tokens/embed/W"].shape[1] // self.n_heads
         shape = (n, self.n_heads, steps + length, width)
@@ -89,7 +89,7 @@ def measured(call: Callable[[], object]) -> float:
 
 
 def row(gpt: GPT, peer: OfTorch, n: int, rounds: int) -> list[str]:
-    """Times of one batch size: first call, prompt, token; each with the ratio."""
+    """Return times of one batch size: first call, prompt, token; each with the ratio."""
     prompt = np.random.default_rng(0).integers(0, gpt.n_tokens, (n, PROMPT))
     of_torch = torch.tensor(prompt)
     calls = [

@@ -147,7 +147,7 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     @staticmethod
     def from_dlpack(source: Any, need_grad: bool | None = None) -> "Variable":
-        """A new variable over the memory of `source`, any object with ``__dlpack__``; see `NdArray.from_dlpack`.
+        """Return a new variable over the memory of `source`, any object with ``__dlpack__``; see `NdArray.from_dlpack`.
 
         Raises:
             ArgumentError: when it is a tensor that requires a gradient, or on a device of which no backend has arrays.

@@ -340,7 +340,7 @@ def _whole_numbers(*shape: int) -> Variable:
 
 
 def _rounded(length: int, capacity: int) -> int:
-    """The length of padded prompts: lengths that differ by little share a graph."""
+    """Return the length of padded prompts: lengths that differ by little share a graph."""
     step = 1 << max((length - 1).bit_length() - 3, 0)
     return min(-(-length // step) * step, capacity)
 

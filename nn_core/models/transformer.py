@@ -327,7 +327,7 @@ def _layer_norm(x: Variable, eps: float, name: str) -> Any:
 
 
 def _parameters(*modules: Module) -> list[Variable]:
-    """The parameters that are in the scopes of these modules now, in their order."""
+    """Return the parameters that are in the scopes of these modules now, in their order."""
     waiting: list[Any] = [module.parameter_scope for module in reversed(modules)]
     found = []
     while waiting:

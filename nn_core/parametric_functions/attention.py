@@ -142,7 +142,7 @@ def _require_known(names: Iterable[str], known: Sequence[str]) -> None:
 def _decoded(
     cache: KeyValueCache, operands: Sequence[Any], num_heads: int, parameters: Mapping[str, Any], refused: Mapping[str, bool]
 ) -> Any:
-    """The result of attention with a cache."""
+    """Return the result of attention with a cache."""
     for name, is_given in refused.items():
         if is_given:
             raise ArgumentError(f"multi_head_attention: with a cache there must be no {name}, got one")

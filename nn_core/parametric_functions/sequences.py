@@ -92,7 +92,7 @@ def run_with_lengths(
 def _both_directions(
     run: Layer, x: Any, states: Sequence[Any], weight: Any, bias: Any, places: "_Places"
 ) -> tuple[Any, list[Any]]:
-    """Outputs and last states of one layer; the states, weights and biases have an axis of directions."""
+    """Return outputs and last states of one layer; the states, weights and biases have an axis of directions."""
     outputs, ends = [], []
     for direction in range(weight.shape[0]):
         own = slice(direction, direction + 1)
@@ -107,7 +107,7 @@ def _both_directions(
 
 
 def _held(run: Layer, x: Any, states: Sequence[Any], weight: Any, bias: Any, places: "_Places") -> Sequence[Any]:
-    """Outputs and memory; a memory (of LSTM) keeps its value after the last step, as a further input shuts its gates."""
+    """Return outputs and memory; that of LSTM keeps its value after the last step, as a further input shuts its gates."""
     if len(states) == 1:
         return run(x, states, weight, bias)[:1]
     shut = np.zeros((*weight.shape[:3], 1), np.float32)
@@ -140,7 +140,7 @@ class _Places:
         return F.transpose(F.gather(F.transpose(x, (1, 0, 2)), self._backwards, axis=1, batch_dims=1), (1, 0, 2))
 
     def last(self, y: Any, initial: Any) -> Any:
-        """The last step of each sequence, or the initial state where there is none; shape (1, 1, B, H)."""
+        """Return the last step of each sequence, or the initial state where there is none; shape (1, 1, B, H)."""
         found = F.gather(F.transpose(y, (1, 0, 2)), self._last, axis=1, batch_dims=1)
         shape = (y.shape[1], y.shape[2])
         chosen = F.where(self._is_empty, F.reshape(initial, shape), F.reshape(found, shape))

@@ -223,7 +223,7 @@ def _why_no_more(size: int, at_most: int, peaks: list[float], limit: float) -> s
 
 
 def _seconds(step: Callable[[], object]) -> float:
-    """The least time of a step, the first one left out."""
+    """Return the least time of a step, the first one left out."""
     step()
     found: list[float] = []
     end = time.perf_counter() + 0.2
@@ -235,7 +235,7 @@ def _seconds(step: Callable[[], object]) -> float:
 
 
 def _peak_mb() -> float:
-    """The largest resident memory of this process so far."""
+    """Return the largest resident memory of this process so far."""
     if resource is None:
         return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

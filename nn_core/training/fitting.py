@@ -278,7 +278,7 @@ def _stream(objective: Objective, train: Any) -> _Source:
 
 
 def _first(data: Any) -> Any:
-    """The first batch of a data iterator, which stays where it is."""
+    """Return the first batch of a data iterator, which stays where it is."""
     state = data.get_state()
     batch = data.next()
     data.set_state(state)
@@ -369,7 +369,7 @@ def _triggers(extensions: Sequence[Extension | Trigger]) -> list[Trigger]:
 
 
 def _to_train(parameters: Mapping[str, Variable], loss: Variable) -> dict[str, Variable]:
-    """The parameters that need a gradient; refuses none, and warns of others that the loss depends on."""
+    """Return the parameters that need a gradient; refuses none, and warns of others that the loss depends on."""
     trained = {name: parameter for name, parameter in parameters.items() if parameter.need_grad}
     if not trained:
         raise ArgumentError(f"fit: network must have parameters to train, got none{where_parameters_are()}")
@@ -382,7 +382,7 @@ def _to_train(parameters: Mapping[str, Variable], loss: Variable) -> dict[str, V
 
 
 def _leaves(loss: Variable) -> set[Storage]:
-    """The leaves that a loss depends on and that need a gradient."""
+    """Return the leaves that a loss depends on and that need a gradient."""
     read = [variable for function in functions_of([loss]) for variable in function.inputs]
     return {variable.storage for variable in read if variable.parent is None and variable.need_grad}
 

@@ -160,7 +160,7 @@ def _area(y: Array, t: Array) -> float:
 
 
 def _area_of_one(scores: Array, is_positive: Array) -> float:
-    """The area by the ranks of the positive samples; equal scores share their mean rank."""
+    """Return the area by the ranks of the positive samples; equal scores share their mean rank."""
     n_positive = int(is_positive.sum())
     n_negative = len(scores) - n_positive
     if not n_positive or not n_negative or np.isnan(scores).any():

@@ -96,11 +96,11 @@ class WeightAverage:
             set_state_of("WeightAverage", self._parameters, before)
 
     def averages(self) -> dict[str, NdArray]:
-        """Copies of the means by name, in float32."""
+        """Return copies of the means by name, in float32."""
         return {name: NdArray.from_numpy_array(mean.astype(np.float32)) for name, mean in self._means.items()}
 
     def get_state(self) -> dict[str, Any]:
-        """The means and the number of points."""
+        """Return the means and the number of points."""
         return {"count": self.count, "means": self._means}
 
     @checked_state
@@ -199,7 +199,7 @@ class _Statistics:
         return changed
 
     def _after_pass(self, value: float) -> list[Array]:
-        """The values after a forward pass that has begun with `value` in all of them."""
+        """Return the values after a forward pass that has begun with `value` in all of them."""
         for array in self._arrays:
             array.fill(value)
         self._output.forward(clear_buffer=True)

@@ -80,7 +80,7 @@ class CachedAttention:
 
 
 def _of_heads(desc: ArrayDesc | None) -> ArrayDesc | None:
-    """The array with sequences and heads as one axis; lengths stay."""
+    """Return the array with sequences and heads as one axis; lengths stay."""
     if desc is None or len(desc.shape) != 4:
         return desc
     return reshaped(desc, (desc.shape[0] * desc.shape[1], *desc.shape[2:]))

@@ -473,7 +473,7 @@ def _restored(cls: type[NdArray], shape: Shape, synced: SyncedArray, window: tup
 
 
 def _host_values(source: Any) -> np.ndarray[Any, Any]:
-    """The memory of an object with ``__dlpack__`` as a NumPy array."""
+    """Return the memory of an object with ``__dlpack__`` as a NumPy array."""
     if getattr(source, "requires_grad", False) and hasattr(source, "detach"):
         raise ArgumentError(
             "NdArray.from_dlpack: a tensor must not require a gradient, got one that does\n  hint: tensor.detach() does not"

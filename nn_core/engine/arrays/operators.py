@@ -28,7 +28,7 @@ _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 
 def _number(name: str, number: Any) -> Any:
-    """An operand that is a number; an integer may be larger than every float."""
+    """Return an operand that is a number; an integer may be larger than every float."""
     kind = type(number)
     if kind is float or kind is Ratio:
         return number
@@ -141,12 +141,12 @@ def _arithmetic_in_place(name: str, both: str, right: str, from_right: Callable[
 
 
 def _negative(self: Any) -> Any:
-    """The values with their signs turned."""
+    """Return the values with their signs turned."""
     return _call("mul_scalar", (self,), {"val": -1.0})
 
 
 def _positive(self: Any) -> Any:
-    """The operand itself."""
+    """Return the operand itself."""
     return self
 
 
@@ -186,7 +186,7 @@ def _broadcast_lead(operand: Any, lead: tuple[int, ...], rank: int) -> Any:
 
 
 def _right_matmul(self: Any, other: Any) -> Any:
-    """The matrix product with a NumPy array on the left."""
+    """Return the matrix product with a NumPy array on the left."""
     operand = _operand("matmul", other, self)
     return _matmul(operand, self) if isinstance(operand, (Variable, NdArray)) else NotImplemented
 
@@ -195,12 +195,12 @@ def _right_matmul(self: Any, other: Any) -> Any:
 
 
 def _constant(value: float, like: Any) -> Any:
-    """A number as an operand of the kind of `like`."""
+    """Return a number as an operand of the kind of `like`."""
     return type_of(like).from_numpy_array(np.full((1,) * like.ndim, value, np.float32))
 
 
 def type_of(operand: Any) -> type[Variable] | type[NdArray]:
-    """The class whose arrays go with `operand`."""
+    """Return the class whose arrays go with `operand`."""
     return NdArray if isinstance(operand, NdArray) else Variable
 
 
@@ -213,7 +213,7 @@ def _operands(name: str, self: Any, other: Any) -> Any:
 @_takes_arrays
 @follows_shapes
 def _mod(self: Any, other: Any) -> Any:
-    """The remainder with the sign of the divisor, as in Python."""
+    """Return the remainder with the sign of the divisor, as in Python."""
     return _remainder(*_operands("mod", self, other))
 
 
@@ -226,7 +226,7 @@ def _remainder(x: Any, y: Any) -> Any:
 @_takes_arrays
 @follows_shapes
 def _floordiv(self: Any, other: Any) -> Any:
-    """The quotient rounded down, which goes with the remainder: x == (x // y) * y + x % y."""
+    """Return the quotient rounded down, which goes with the remainder: x == (x // y) * y + x % y."""
     return _quotient(*_operands("floordiv", self, other))
 
 
@@ -237,7 +237,7 @@ def _quotient(x: Any, y: Any) -> Any:
 @_takes_arrays
 @follows_shapes
 def _divmod(self: Any, other: Any) -> Any:
-    """The quotient rounded down and the remainder."""
+    """Return the quotient rounded down and the remainder."""
     operands = _operands("divmod", self, other)
     return _quotient(*operands), _remainder(*operands)
 
@@ -274,7 +274,7 @@ def _comparison(name: str, api: str) -> Callable[[Any, Any], Any]:
 
 
 def _as_truths(array: NdArray) -> NdArray:
-    """The same array in dtype bool, where it is: so that it is a mask, and no truth value by mistake."""
+    """Return the same array in dtype bool, where it is: so that it is a mask, and no truth value by mistake."""
     latest = array.synced.latest
     if latest is not None and array.synced.pending_fill is None:
         array.readwrite(latest[0], "bool")
@@ -285,7 +285,7 @@ def _as_truths(array: NdArray) -> NdArray:
 
 
 def _absolute(self: Any) -> Any:
-    """The magnitudes of the values."""
+    """Return the magnitudes of the values."""
     return _call("abs", (self,), {})
 
 
@@ -321,7 +321,7 @@ def _reduction(api: str, summary: str) -> Callable[..., Any]:
 
 @_method("transpose")
 def _transpose(self: Any, *axes: Any) -> Any:
-    """The axes in another order.
+    """Return the axes in another order.
 
     Args:
         axes: The old place of each axis, as one sequence or one after the other; none: the reverse order.
@@ -332,7 +332,7 @@ def _transpose(self: Any, *axes: Any) -> Any:
 
 @_method("reshape")
 def _array_reshape(self: Any, *lengths: Any, shape: Any = None) -> Any:
-    """The values in another shape (one length may be -1); shares memory.
+    """Return the values in another shape (one length may be -1); shares memory.
 
     Args:
         lengths: the new shape, as one sequence or one length after the other.
@@ -354,7 +354,7 @@ def _as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @_method("reshape")
 def _reshape(self: Any, *lengths: Any, shape: Any = None, unlink: bool = False) -> Any:
-    """A new variable with the values in another shape (one length may be -1).
+    """Return a new variable with the values in another shape (one length may be -1).
 
     Args:
         lengths: the new shape, as one sequence or one length after the other.
@@ -375,7 +375,7 @@ def _reshape(self: Any, *lengths: Any, shape: Any = None, unlink: bool = False) 
 
 @_method("bool_fill_")
 def _bool_fill(self: Any, mask: Any, value: float) -> Any:
-    """The elements, with `value` where `mask` is not zero, as a new variable; an NdArray as the mask gives an NdArray.
+    """Return the elements, with `value` where `mask` is not zero, as a new variable; an NdArray as the mask gives an NdArray.
 
     No gradient flows through the elements that are replaced.
     """

@@ -76,7 +76,7 @@ class GuardedKernel:
         return self._kernel.refuse(call)
 
     def forward(self, call: Call) -> Runner:
-        """The runner of the kernel, guarded."""
+        """Return the runner of the kernel, guarded."""
         runner = self._kernel.forward(call)
         names = [entry.name for entry in call.spec.inputs]
         updated = {names.index(name) for name in call.spec.updates}
@@ -86,7 +86,7 @@ class GuardedKernel:
         return self._guard(runner, call, self._backend, self._owner, outputs, [i for i in range(n_inputs) if i not in updated])
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """The runner of the kernel, guarded; None where it has none."""
+        """Return the runner of the kernel, guarded; None where it has none."""
         runner = self._kernel.backward(call, wanted)
         if runner is None:
             return None
@@ -129,13 +129,13 @@ class _Checked:
         return self.real(results)
 
     def real(self, results: Any) -> Any:
-        """The results that a kernel of dynamic shapes returns, which must be real numbers; None from other kernels."""
+        """Return the results that a kernel of dynamic shapes returns, which must be real numbers; None from other kernels."""
         for result in results if isinstance(results, (tuple, list)) else ():  # others may return what they have written
             require_real(f"{self._name}: a kernel", result)
         return results
 
     def shown(self, arrays: Sequence[Array]) -> list[Array]:
-        """The arrays, those that the kernel only reads as read-only views where they are NumPy's."""
+        """Return the arrays, those that the kernel only reads as read-only views where they are NumPy's."""
         written = [arrays[i] for i in self._places_written(arrays)]
         shown = list(arrays)
         for place in self._read:
@@ -204,7 +204,7 @@ class _ComparedOnce:
         return self.inner(*arrays)
 
     def bind(self, *arrays: Array) -> Step:
-        """A step on memory that a plan keeps."""
+        """Return a step on memory that a plan keeps."""
         return functools.partial(self.inner, *arrays)
 
 
@@ -240,7 +240,7 @@ class _Filled:
         return self._reading(*self._checked.shown(arrays))
 
     def bind(self, *arrays: Array) -> Step:
-        """A step on memory that a plan keeps, which is filled once; backends look into their steps to merge them."""
+        """Return a step on memory that a plan keeps, which is filled once; backends look into their steps to merge them."""
         self._fill(arrays)
         binder, shown = extra(self.inner, "bind"), self._checked.shown(arrays)
         return functools.partial(self._reading, *shown) if binder is None else cast("Step", binder(*shown))
@@ -257,12 +257,12 @@ class _Filled:
 
 
 def runner_of(runner: T) -> T:
-    """The runner of the kernel itself, where `runner` guards it."""
+    """Return the runner of the kernel itself, where `runner` guards it."""
     return cast("T", runner.inner) if isinstance(runner, (_Filled, _Reading, _ComparedOnce)) else runner
 
 
 def read_only(array: Array) -> Array:
-    """A view of an array of NumPy that cannot be written; any other array itself."""
+    """Return a view of an array of NumPy that cannot be written; any other array itself."""
     if type(array) is not np.ndarray or not array.flags.writeable:
         return array
     view = array.view()
@@ -281,7 +281,7 @@ def is_trusted(module: str | None) -> bool:
 
 
 def _blank(dtype: str) -> float:
-    """The value that shows best that nobody has written it."""
+    """Return the value that shows best that nobody has written it."""
     return float("nan") if "float" in dtype else 0.0
 
 

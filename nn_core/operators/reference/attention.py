@@ -48,7 +48,7 @@ def cached_attention(
     *,
     scale: float,
 ) -> tuple[Array, Array, Array]:
-    """The scores of all places of the caches, of which those that no query sees yet are hidden."""
+    """Return the scores of all places of the caches, of which those that no query sees yet are hidden."""
     n_new, capacity = q.shape[2], k_cache.shape[2]
     if lengths.size and not 0 <= int(lengths.min()) <= int(lengths.max()) <= capacity - n_new:
         found = f"values from {int(lengths.min())} to {int(lengths.max())}"
@@ -69,7 +69,7 @@ def cached_attention(
 
 
 def _appended(xp: Namespace, new: Array, cache: Array, number: Array) -> Array:
-    """The cache with the entries of `new` at the places that have their numbers."""
+    """Return the cache with the entries of `new` at the places that have their numbers."""
     place = xp.clip(number, 0, new.shape[2] - 1)
     there = xp.take_along_axis(widen(xp, new), xp.broadcast_to(place, (*cache.shape[:3], 1)), axis=2)
     return xp.where((number >= 0) & (number < new.shape[2]), there.astype(cache.dtype), cache)

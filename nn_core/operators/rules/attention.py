@@ -41,7 +41,7 @@ def dropout_attention_shape(
 def cached_attention_shape(
     q: Shape, k: Shape, v: Shape, k_cache: Shape, v_cache: Shape, lengths: Shape, **_: Any
 ) -> tuple[Shape, ...]:
-    """The axes of q except the last, then the features of v."""
+    """Return the axes of q except the last, then the features of v."""
     if len(q) != 4 or len(v) != 4 or len(k_cache) != 4:
         raise ShapeError(f"q, v and k_cache must have 4 axes (sequences, heads, length, features), got {q}, {v} and {k_cache}")
     n, heads, n_new, features = q
