@@ -11,6 +11,7 @@ from nn_core.engine.graph.modes import auto_forward
 from nn_core.engine.graph.node import Node
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.reshape import order_for_reader
+from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError
 from nn_core.graph_rewriting import parameters_behind
 from nn_core.typing import Shape
@@ -66,8 +67,13 @@ class Summary:
         """Memory of all outputs in float32; plans need less, since they reuse memory."""
         return sum(row.n_bytes for row in self.rows)
 
-    def __str__(self) -> str:
-        lines = [("function", "scope", "output", "parameters", "multiply-adds", "memory")]
+    def _repr_html_(self) -> str:
+        head, *rows = self._lines()
+        return table(head, rows, f"{self.n_trained:,} of the parameters are trained")
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Return the cells of the table, with its head and the totals."""
+        lines: list[tuple[str, ...]] = [("function", "scope", "output", "parameters", "multiply-adds", "memory")]
         for row in self.rows:
             shapes = ", ".join(map(str, row.shapes))
             counts = ("?" if row.n_multiply_adds is None else f"{row.n_multiply_adds:,}", _bytes(row.n_bytes))
@@ -75,7 +81,10 @@ class Summary:
         known = all(row.n_multiply_adds is not None for row in self.rows)
         total = f"{'' if known else 'at least '}{self.n_multiply_adds:,}"
         lines.append(("total", "", "", f"{self.n_parameters:,}", total, _bytes(self.n_bytes)))
-        parts = [_ruled(_aligned(lines))]
+        return lines
+
+    def __str__(self) -> str:
+        parts = [_ruled(_aligned(self._lines()))]
         if self.n_trained != self.n_parameters:
             parts.append(f"{self.n_trained:,} of the parameters are trained")
         return "\n".join(parts)

@@ -18,7 +18,7 @@ from nn_core.core.members import SUBMODULE_MARK as SUBMODULE_MARK
 from nn_core.core.members import Path, found_in, is_computed, place_of, require_no_set, take_over
 from nn_core.core.memo import ParamMemo as ParamMemo
 from nn_core.core.memo import insert_parent_name as insert_parent_name
-from nn_core.core.tree import shown, tree
+from nn_core.core.tree import html_tree, shown, tree
 from nn_core.engine.error_messages.attributes import Misnamed
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.node import Storage
@@ -473,6 +473,9 @@ class Module:
 
     def __repr__(self) -> str:
         return shown(self)
+
+    def _repr_html_(self) -> str:
+        return html_tree(self)
 
     def __str__(self) -> str:
         """Return the modules inside this one as a tree, with the numbers of their parameters."""

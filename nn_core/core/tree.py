@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from nn_core.engine.error_messages.refusal import described
@@ -46,6 +47,28 @@ def _value(value: Any) -> str:
 def tree(module: "Module") -> str:
     """One line for each module; a parameter that is shared counts in each module that has it, and once in their parent."""
     return "\n".join(_lines(module, "", "", {}))
+
+
+def html_tree(module: "Module") -> str:
+    """Return the same tree for notebooks: modules with others inside can be folded."""
+    return _folded([_split(line) for line in tree(module).splitlines()])
+
+
+def _split(line: str) -> tuple[int, str]:
+    text = line.lstrip()
+    return (len(line) - len(text)) // 2, text
+
+
+def _folded(lines: list[tuple[int, str]]) -> str:
+    """Put what is below the first line inside it."""
+    (level, text), below = lines[0], lines[1:]
+    if not below:
+        return f"<div>{escape(text)}</div>"
+    starts = [position for position, (depth, _) in enumerate(below) if depth == level + 1]
+    parts = [below[start:end] for start, end in zip(starts, [*starts[1:], len(below)], strict=True)]
+    inside = "".join(map(_folded, parts))
+    folded = f'<details open="open"><summary>{escape(text)}</summary>'
+    return f'{folded}<div style="margin-left:1.5em">{inside}</div></details>'
 
 
 def _lines(module: "Module", name: str, path: str, first: dict[int, str]) -> Iterator[str]:

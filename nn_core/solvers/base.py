@@ -8,6 +8,7 @@ from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
 from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, refuses_rest, require_fit
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
+from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
 from nn_core.logger import logger
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
@@ -461,6 +462,10 @@ class Solver(SavedStates):
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={value}" for name, value in self.info.items())
         return f"{self.name}({numbers})"
+
+    def _repr_html_(self) -> str:
+        rows = [*self.info.items(), ("parameters", len(self._slots))]
+        return table(("", "value"), rows, self.name)
 
     def _warn_of_nothing(self) -> None:
         """Log once that an update could not change anything, unless that can be meant."""

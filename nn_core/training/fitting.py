@@ -20,6 +20,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import where_parameters_are
+from nn_core.engine.runtime.html import curves, table
 from nn_core.errors import ArgumentError, ShapeError, SignatureError
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
@@ -90,6 +91,16 @@ class Fit:
         self._objective = objective
         self._x = x
         self._y = _called(network, x, test=True)
+
+    def _repr_html_(self) -> str:
+        """Return a curve of the losses, and the values of the last epoch."""
+        if not self.history:
+            return "<div>Fit without epochs</div>"
+        last = self.history[-1]
+        shown: tuple[str, ...] = ("loss", "validation/loss")
+        losses = {name: [float(entry[name]) for entry in self.history] for name in shown if name in last}
+        rows = [(name, f"{value:.4g}") for name, value in last.items()]
+        return curves(losses) + table(("last epoch", "value"), rows, f"{len(self.parameters)} parameters")
 
     def evaluate(self, data: Arrays, batch_size: int = 256) -> dict[str, float]:
         """Loss and metrics on other data."""
