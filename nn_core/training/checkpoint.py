@@ -312,6 +312,8 @@ def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objec
 
 
 def _restore(function: str, snapshot: Snapshot, objects: Mapping[str, Any]) -> None:
+    if RANDOM not in snapshot.states:
+        raise ArgumentError(f"{function}: the checkpoint must have the state of random numbers, got none")
     for name, state in snapshot.states.items():
         if name != RANDOM:
             set_state_of(f"{function}: {name}", objects[name], state)

@@ -11,6 +11,7 @@ import numpy as np
 
 from nn_core.core.module import Module
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.seeds import keys_of, require_keys, set_keys
 from nn_core.engine.runtime.schemas import require_like
@@ -114,8 +115,8 @@ def _require_values(name: str, parameters: Mapping[str, Variable], values: Mappi
         listed = ", ".join([*(f"no {key}" for key in missing), *(f"also {key}" for key in unknown)][:8])
         raise ArgumentError(f"{name}: the state must have the same parameters, got {listed}")
     for key, variable in parameters.items():
-        if values[key] is None:
-            raise ArgumentError(f"{name}: {key} must be an array, got None")
+        if not isinstance(values[key], np.ndarray):
+            raise ArgumentError(f"{name}: {key} must be an array, got {described(values[key])}")
         if tuple(values[key].shape) != variable.shape:
             raise ShapeError(f"{name}: {key} must have the shape {variable.shape}, got {tuple(values[key].shape)}")
 

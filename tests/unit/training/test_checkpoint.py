@@ -19,7 +19,7 @@ from nn_core.data.iterators import data_iterator_simple
 from nn_core.engine.runtime import installed
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.training import checkpoints_in, load_checkpoint, load_newest_checkpoint, save_checkpoint
-from nn_core.training.checkpoint import checkpoint_path, read_snapshot
+from nn_core.training.checkpoint import Snapshot, checkpoint_path, read_snapshot, write_snapshot
 from nn_core.training.states import as_text, copied, from_text, pack, unpack
 
 
@@ -126,6 +126,29 @@ def test_objects_must_be_those_saved(tmp_path):
         load_checkpoint(path, parameters={"a": nn.Variable((2,)), "c": nn.Variable((3,))})
     with pytest.raises(ShapeError, match=r"parameters: b must have the shape \(4,\), got \(3,\)"):
         load_checkpoint(path, parameters={"a": nn.Variable((2,)), "b": nn.Variable((4,))})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda states: states.pop("random"), "the checkpoint must have the state of random numbers, got none"),
+        (lambda states: states["net"].update({"affine/b": []}), r"affine/b must be an array, got \[\]"),
+        (lambda states: states["net"].update({"affine/b": None}), "at 'affine/b', must be an array of float32, got NoneType"),
+    ],
+)
+def test_checkpoints_of_another_writer_are_refused_as_a_whole(tmp_path, change, message):
+    PF.affine(nn.Variable((2, 3)), 4)
+    parameters = nn.get_parameters()
+    save_checkpoint(tmp_path / "a.npz", net=parameters)
+    snapshot = read_snapshot(tmp_path / "a.npz")
+    states = copied(dict(snapshot.states))
+    change(states)
+    write_snapshot(tmp_path / "a.npz", Snapshot(states, snapshot.values, snapshot.about))
+    for parameter in parameters.values():
+        parameter.d = 7
+    with pytest.raises(ArgumentError, match=message):
+        load_checkpoint(tmp_path / "a.npz", net=parameters)
+    assert all((parameter.d == 7).all() for parameter in parameters.values())
 
 
 def test_values_must_be_plain(tmp_path):
