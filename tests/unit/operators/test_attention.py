@@ -155,7 +155,7 @@ def test_attention_to_what_is_in_caches() -> None:
 
 
 def test_caches_of_a_graph_are_written_in_place() -> None:
-    q, k, v = (nn.Variable.from_numpy_array(normal(1, 2, 1, 4)) for _ in range(3))
+    q, k, v = (nn.Variable.from_numpy_array(normal(1, 2, 1, 4).astype(np.float32)) for _ in range(3))
     k_cache, v_cache, lengths = nn.Variable((1, 2, 3, 4)), nn.Variable((1, 2, 3, 4)), nn.Variable((1,))
     y = F.cached_attention(q, k, v, k_cache, v_cache, lengths)
     k_cache.d, v_cache.d, memory = 0, 0, k_cache.d
