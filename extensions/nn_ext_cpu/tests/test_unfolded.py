@@ -169,3 +169,37 @@ def test_bfloat16(rng: np.random.Generator) -> None:
             results.append([np.asarray(a, np.float64) for a in (y.d, x.g, w.g, b.g)])
     for found, true in zip(*results, strict=True):
         np.testing.assert_allclose(found, true, rtol=0.02, atol=0.02 * np.abs(true).max())
+
+
+@pytest.mark.parametrize("type_config", ["float", "double"])
+@pytest.mark.parametrize(
+    ("x_shape", "w_shape", "arguments"),
+    [
+        ((2, 1, 50), (16, 1, 21), {"pad": (10,)}),
+        ((2, 3, 24, 20), (32, 3, 4, 4), {"stride": (4, 4)}),
+        ((1, 2, 13, 11), (8, 2, 3, 5), {"stride": (2, 3), "dilation": (2, 1), "pad": (3, 0)}),
+        ((3, 4, 9, 8), (24, 2, 3, 3), {"group": 2, "pad": (1, 1)}),
+        ((1, 1, 5, 6, 7), (6, 1, 2, 3, 2), {"pad": (1, 1, 0)}),
+    ],
+)
+def test_gradients_of_few_channels(
+    type_config: str, x_shape: tuple[int, ...], w_shape: tuple[int, ...], arguments: dict[str, Any], two_threads: None
+) -> None:
+    """What `unfold_up` folds instead, beside the reference; channels-last too, where a convolution made x."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(x_shape), rng.standard_normal(w_shape), np.eye(x_shape[1]).reshape(x_shape[1], -1)]
+    arrays[2] = arrays[2].reshape(x_shape[1], x_shape[1], *(1,) * (len(x_shape) - 2))
+    gradients = []
+    for backend, config in (("cpu", type_config), ("reference", "double")):
+        with nn.context_scope(nn.Context([f"{backend}:{config}"])):
+            dtype = np.float64 if config == "double" else np.float32
+            x, w, own = (nn.Variable.from_numpy_array(a.astype(dtype), need_grad=True) for a in arrays)
+            first, second = F.convolution(x, w, **arguments), F.convolution(F.convolution(x, own), w, **arguments)
+            y = F.sum(F.sin(first) + F.sin(2 * second))
+        for variable in (x, w):
+            variable.grad.zero()
+        y.forward()
+        y.backward()
+        gradients.append([x.g.copy(), w.g.copy()])
+    for got, true in zip(*gradients, strict=True):
+        np.testing.assert_allclose(got, true, rtol=0, atol=(1e-12 if type_config == "double" else 1e-5) * np.abs(true).max())

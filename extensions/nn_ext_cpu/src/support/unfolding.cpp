@@ -1,97 +1,15 @@
 #include "support/unfolding.hpp"
 
 #include <algorithm>
-#include <array>
 
+#include "support/folding.hpp"
 #include "support/gemm.hpp"
+#include "support/grid.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
 
 namespace nn_cpu {
 namespace {
-
-constexpr int64_t kElements = 131072;  // of a piece of the unfolded image, which stays in the second-level cache
-constexpr int64_t kFewest = 96;        // positions of a piece, for products that pay
-
-using Three = std::array<int64_t, 3>;
-
-/// The last three axes, with axes of `missing` before them.
-Three three(const Dims& dims, int64_t missing) {
-  Three result{missing, missing, missing};
-  std::copy(dims.rbegin(), dims.rend(), result.rbegin());
-  return result;
-}
-
-/// Positions along one axis of the result, and what they read: position t is at origin + t * spacing, and reads
-/// t * step + offset for each tap.
-struct Axis {
-  struct Tap {
-    int64_t number, offset;
-  };
-  int64_t size, origin, spacing, step, length;  // `length` of the image that is read
-  std::vector<Tap> taps;                        // by offset
-};
-
-struct Grid {
-  std::array<Axis, 3> axes;
-
-  int64_t positions() const { return axes[0].size * axes[1].size * axes[2].size; }
-  int64_t taps() const { return static_cast<int64_t>(axes[0].taps.size() * axes[1].taps.size() * axes[2].taps.size()); }
-  /// Whether taps along the last axis follow each other without gaps.
-  bool has_runs() const {
-    const auto& taps = axes[2].taps;
-    for (size_t i = 1; i < taps.size(); ++i) {
-      if (taps[i].offset != taps[0].offset + static_cast<int64_t>(i)) return false;
-    }
-    return true;
-  }
-};
-
-Axis axis_down(const Unfolding& u, size_t axis) {
-  const Three kernel = three(u.kernel, 1), stride = three(u.stride, 1), dilation = three(u.dilation, 1),
-              pad = three(u.pad, 0);
-  Axis result{three(u.small_size, 1)[axis], 0, 1, stride[axis], three(u.large_size, 1)[axis], {}};
-  for (int64_t k = 0; k < kernel[axis]; ++k) result.taps.push_back({k, k * dilation[axis] - pad[axis]});
-  return result;
-}
-
-/// The positions of the large image whose distance from `origin` is a multiple of the stride: all have the same taps.
-Axis axis_up(const Unfolding& u, size_t axis, int64_t origin) {
-  const Three kernel = three(u.kernel, 1), dilation = three(u.dilation, 1), pad = three(u.pad, 0);
-  const int64_t stride = three(u.stride, 1)[axis], length = three(u.large_size, 1)[axis];
-  Axis result{(length - origin + stride - 1) / stride, origin, stride, 1, three(u.small_size, 1)[axis], {}};
-  for (int64_t k = kernel[axis] - 1; k >= 0; --k) {
-    const int64_t distance = origin + pad[axis] - k * dilation[axis];
-    if (distance % stride == 0) result.taps.push_back({k, distance / stride});
-  }
-  return result;
-}
-
-Grid grid_down(const Unfolding& u) { return {{axis_down(u, 0), axis_down(u, 1), axis_down(u, 2)}}; }
-
-std::vector<Grid> grids_up(const Unfolding& u) {
-  const Three stride = three(u.stride, 1), length = three(u.large_size, 1);
-  std::vector<Grid> grids;
-  for (int64_t i = 0; i < std::min(stride[0], length[0]); ++i) {
-    for (int64_t j = 0; j < std::min(stride[1], length[1]); ++j) {
-      for (int64_t k = 0; k < std::min(stride[2], length[2]); ++k)
-        grids.push_back({{axis_up(u, 0, i), axis_up(u, 1, j), axis_up(u, 2, k)}});
-    }
-  }
-  return grids;
-}
-
-/// Calls body(t, first position, count) for each part of [begin, end) in one line of the grid; t are its indices.
-template <class Body>
-void for_each_line(const Grid& grid, int64_t begin, int64_t end, const Body& body) {
-  const int64_t width = grid.axes[2].size, height = grid.axes[1].size;
-  for (int64_t p = begin; p < end;) {
-    const Three t{p / width / height, p / width % height, p % width};
-    const int64_t n = std::min(width - t[2], end - p);
-    body(t, p - begin, n);
-    p += n;
-  }
-}
 
 /// The channels of one group of one image of a batch.
 template <class T>
@@ -214,35 +132,10 @@ void for_each_column(const Grid& grid, const Dims& kernel_strides, bool is_by_po
   }
 }
 
-/// Positions of a piece.
-int64_t piece_of(const Grid& grid, int64_t channels, int64_t results) {
-  return std::max(kElements / std::max(grid.taps() * channels, results), kFewest);
-}
-
 template <class T>
 Source<T> source_of(const T* data, const ImageLayout& layout, int64_t n, int64_t group, int64_t channels) {
   return {data + n * layout.batch + group * channels * layout.channel, channels, layout.channel, three(layout.axes, 0)};
 }
-
-/// Where positions of a grid are in an image.
-struct Target {
-  int64_t channel;
-  Three origin, spacing;
-
-  Target(const Grid& grid, const ImageLayout& layout) : channel(layout.channel) {
-    const Three axes = three(layout.axes, 0);
-    for (size_t axis = 0; axis < 3; ++axis) {
-      origin[axis] = grid.axes[axis].origin * axes[axis];
-      spacing[axis] = grid.axes[axis].spacing * axes[axis];
-    }
-  }
-
-  int64_t at(const Three& t) const {
-    int64_t place = 0;
-    for (size_t axis = 0; axis < 3; ++axis) place += origin[axis] + t[axis] * spacing[axis];
-    return place;
-  }
-};
 
 /// One direction of a convolution: an image that is read, one that is written, and the weights between them.
 template <class T>
@@ -368,7 +261,9 @@ class WeightGradient {
                     end = std::min(grid_.positions(), begin + piece_);
       const Source<T> source = source_of(large_, large_layout_, n, group, u_.large_channels);
       const MatrixOf<T> image = unfold(grid_, source, begin, end, unfolded);
-      take_rows(small_ + n * small_layout_.batch + group * channels * small_layout_.channel, begin, end, values);
+      take_rows(grid_, Target(grid_, small_layout_),
+                small_ + n * small_layout_.batch + group * channels * small_layout_.channel, channels, begin, end,
+                values);
       gemm(channels, columns_, end - begin, MatrixOf<T>{values, end - begin}, image, true, total, columns_);
     }
   }
@@ -384,17 +279,6 @@ class WeightGradient {
 
  private:
   int64_t per_image() const { return (grid_.positions() + piece_ - 1) / piece_; }
-
-  /// to[channel][position]
-  void take_rows(const T* from, int64_t begin, int64_t end, T* to) const {
-    const Target target(grid_, small_layout_);
-    for (int64_t k = 0; k < u_.small_channels; ++k, to += end - begin) {
-      for_each_line(grid_, begin, end, [&](const Three& t, int64_t place, int64_t n) {
-        const T* line = from + k * target.channel + target.at(t);
-        for (int64_t i = 0; i < n; ++i) to[place + i] = line[i * target.spacing[2]];
-      });
-    }
-  }
 
   const Unfolding& u_;
   Grid grid_;
@@ -425,6 +309,7 @@ void unfold_down(const Unfolding& u, const T* large, const ImageLayout& large_la
 template <class T>
 void unfold_up(const Unfolding& u, const T* small, const ImageLayout& small_layout, const T* weight,
                const WeightLayout& w, const T* bias, T* large, const ImageLayout& large_layout) {
+  if (is_better_folded(u)) return fold_up(u, small, small_layout, weight, w, bias, large, large_layout);
   Direction<T>{grids_up(u),  u.batch, u.groups,    u.small_channels, u.large_channels, small,
                small_layout, weight,  w.group,     w.small,          w.large,          w.kernel,
                bias,         large,   large_layout}
