@@ -14,8 +14,8 @@ namespace {
 constexpr float kCheap = 0.06f, kDivide = 0.15f, kExponential = 0.35f, kPower = 1.0f;
 
 /// A function of angles; blocks with an angle beyond `limit` go through the C library.
-template <class Near, class Far>
-void of_angles(int64_t n, const float* x, float* out, float limit, Near near, Far far) {
+template <class T, class Near, class Far>
+void of_angles(int64_t n, const T* x, T* out, T limit, Near near, Far far) {
   int beyond = 0;
 #pragma omp simd reduction(| : beyond)
   for (int64_t i = 0; i < n; ++i) beyond |= !(absolute(x[i]) <= limit);
@@ -33,20 +33,26 @@ void sines(int64_t n, const float* const* in, float* out, const float*) {
       [](float x) { return __builtin_sinf(x); });
 }
 void sines(int64_t n, const double* const* in, double* out, const double*) {
-  for (int64_t i = 0; i < n; ++i) out[i] = __builtin_sin(in[0][i]);
+  of_angles(
+      n, in[0], out, kMaxAngleDouble, [](double x) { return x == 0.0 ? x : sine(x, uint64_t{0}); },
+      [](double x) { return __builtin_sin(x); });
 }
 void cosines(int64_t n, const float* const* in, float* out, const float*) {
   of_angles(n, in[0], out, kMaxAngle, [](float x) { return sine(x, 1); }, [](float x) { return __builtin_cosf(x); });
 }
 void cosines(int64_t n, const double* const* in, double* out, const double*) {
-  for (int64_t i = 0; i < n; ++i) out[i] = __builtin_cos(in[0][i]);
+  of_angles(
+      n, in[0], out, kMaxAngleDouble, [](double x) { return sine(x, uint64_t{1}); },
+      [](double x) { return __builtin_cos(x); });
 }
 void tangents(int64_t n, const float* const* in, float* out, const float*) {
   of_angles(
       n, in[0], out, kMaxTangentAngle, [](float x) { return tangent(x); }, [](float x) { return __builtin_tanf(x); });
 }
 void tangents(int64_t n, const double* const* in, double* out, const double*) {
-  for (int64_t i = 0; i < n; ++i) out[i] = __builtin_tan(in[0][i]);
+  of_angles(
+      n, in[0], out, kMaxAngleDouble, [](double x) { return x == 0.0 ? x : tangent(x); },
+      [](double x) { return __builtin_tan(x); });
 }
 
 /// Powers of one base, whose logarithm is taken once.
