@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMaxRegisters = 64;
 constexpr int64_t kBlock = 1024;
+constexpr int64_t kShortLine = 128;  // elements
 
 /// Index of a block function in the tables (the same in all of them).
 int find_function(const std::string& name) {
@@ -147,13 +148,21 @@ void PointwiseOf<T>::cut_at_sums() {
   const bool sums_lines = std::any_of(reduced_.begin(), reduced_.end(), [this](int k) {
     return walk_->strides[walk_index_[static_cast<size_t>(k)]].back() == 0;
   });
-  if (!sums_lines || line_ > 0 || line == 0) return;
+  const bool sums_columns = std::any_of(reduced_.begin(), reduced_.end(), [this](int k) { return is_row(k); });
+  if ((!sums_lines && !sums_columns) || line_ > 0 || line == 0) return;
   if (line > kBlock) {
     line_ = line;
   } else {
     align_ = line;
     block_ = kBlock / line * line;
   }
+}
+
+/// Whether array k is a short row that all lines of the last axis are added to.
+template <class T>
+bool PointwiseOf<T>::is_row(size_t k) const {
+  const Dims& strides = walk_->strides[walk_index_[k]];
+  return strides.size() == 2 && strides[0] == 0 && strides[1] == 1 && walk_->shape[1] <= kMaxLanes;
 }
 
 template <class T>
@@ -333,7 +342,19 @@ template <class T>
 void PointwiseOf<T>::add_up(size_t k, const T* block, int64_t start, int64_t n, double* sums) const {
   const Dims& strides = walk_->strides[walk_index_[k]];
   const NumberLoops<T>& table = number_loops<T>();
-  const int64_t step = strides.back();
+  const int64_t step = strides.back(), line = walk_->shape.back();
+  T some[kBlock];  // sums of short lines, all of which lie in the block
+  if (align_ == line && line <= kShortLine && step == 0) {
+    table.row_sums(block, n / line, line, 1.0, some);
+    for_each_run(walk_->shape, strides, start, n,
+                 [&](int64_t offset, int64_t position, int64_t) { sums[offset] += some[position / line]; });
+    return;
+  }
+  if (align_ == line && is_row(k)) {
+    table.lane_sums(block, n / line, line, line, 1.0, some);
+    table.add_to_double(some, sums, line);
+    return;
+  }
   for_each_run(walk_->shape, strides, start, n, [&](int64_t offset, int64_t position, int64_t length) {
     const T* values = block + position;
     double* total = sums + offset;

@@ -65,6 +65,7 @@ class PointwiseOf : public Op {
   void compile(const std::vector<InstructionSpec>& program);
   void cut_at_lines();
   void cut_at_sums();
+  bool is_row(size_t k) const;
   int64_t offset_of(size_t k, int64_t position) const;
   void run_range(void* const* arrays, int64_t begin, int64_t end, T* buffers, double* const* sums) const;
   void load(size_t k, const void* array, int64_t start, int64_t n, T* block) const;
