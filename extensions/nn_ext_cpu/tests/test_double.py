@@ -167,3 +167,26 @@ def test_powers_of_special_numbers_are_those_of_the_reference(type_config: str) 
     for number, (got, true) in enumerate(zip(*found, strict=True)):
         np.testing.assert_allclose(got, true, rtol=1e-6, err_msg=str(number))
         np.testing.assert_array_equal(np.signbit(got)[got == 0], np.signbit(true)[true == 0], err_msg=str(number))
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "atan"])
+@pytest.mark.parametrize("most", [1e-7, 3.0, 200.0, 99000.0])
+def test_functions_of_angles_have_nearly_all_digits(isa: str, name: str, most: float) -> None:
+    x = np.random.default_rng(0).uniform(-most, most, 5000)
+    x[:100] = np.arange(100) * np.pi / 2 if most > 150 else x[:100]  # close to zeros and poles
+    with nn.context_scope(nn.Context(["cpu:double"])):
+        y = getattr(F, name)(nn.Variable.from_numpy_array(x))
+    y.forward()
+    if np.finfo(np.longdouble).nmant <= 60:
+        pytest.skip("this machine has no type that is wider than float64")
+    true = getattr(np, {"atan": "arctan"}.get(name, name))(x.astype(np.longdouble))
+    assert np.all(np.abs(y.d - true) <= 4 * np.spacing(np.abs(true.astype(np.float64))))
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 300, 70), (1, 5, 3), (3, 64, 33), (40, 20, 17), (2, 257, 130), (70, 70, 9)])
+def test_slender_products(isa: str, m: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(0)
+    assert_alike(F.affine, rng.standard_normal((m, k)), rng.standard_normal((k, n)), rng.standard_normal(n))
+    assert_alike(
+        lambda a, b: F.batch_matmul(a, b, transpose_b=True), rng.standard_normal((2, m, k)), rng.standard_normal((2, n, k))
+    )

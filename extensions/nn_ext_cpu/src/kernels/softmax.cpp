@@ -50,6 +50,29 @@ struct Lines : Blocks {
     for (int64_t i = 0; i < c; ++i) y[start(line) + i * b] = values[i];
   }
 
+  /// Whether lines are in one piece, and so short that many of them are better computed side by side.
+  bool is_narrow() const { return b == 1 && c > 0 && c <= kShortRow<T>; }
+
+  /// Calls body(first line, count, working memory for `arrays` of tiles) for the lines by kMaxLanes, on threads. A tile
+  /// holds the lines as columns, kMaxLanes elements from row to row.
+  template <class Body>
+  void visit_tiles(int64_t arrays, const Body& body) const {
+    const int64_t tiles = (lines() + kMaxLanes - 1) / kMaxLanes;
+    parallel_for(tiles, std::max<int64_t>(1, 8192 / (kMaxLanes * c)), [&](int64_t begin, int64_t end, int) {
+      Scratch scratch(Scratch::bytes<T>(arrays * kMaxLanes * c));
+      auto* memory = scratch.take<T>(arrays * kMaxLanes * c);
+      for (int64_t line = begin * kMaxLanes; line < std::min(lines(), end * kMaxLanes); line += kMaxLanes)
+        body(line, std::min(kMaxLanes, lines() - line), memory);
+    });
+  }
+
+  void to_tile(const T* x, int64_t line, int64_t count, T* tile) const {
+    number_loops<T>().transpose(x + line * c, count, c, c, tile, kMaxLanes);
+  }
+  void from_tile(const T* tile, int64_t line, int64_t count, T* y) const {
+    number_loops<T>().transpose(tile, c, count, kMaxLanes, y + line * c, c);
+  }
+
   /// The memory to compute the line of an output in.
   T* target(T* y, int64_t line, T* memory) const { return b == 1 ? y + start(line) : memory; }
 };
@@ -69,20 +92,20 @@ class Softmax : public Op {
   void run(void* const* arrays) const override {
     const auto* x = static_cast<const T*>(arrays[0]);
     auto* y = static_cast<T*>(arrays[1]);
+    if (lines_.is_narrow()) return run_tiles(x, y);
     const int64_t n = lines_.c;
     if (n == 0) return;
-    lines_.visit(2, [&](int64_t line, T* memory) {
+    const NumberLoops<T>& table = number_loops<T>();
+    lines_.visit(3, [&](int64_t line, T* memory) {
       const T* from = lines_.read(x, line, memory);
       T* to = lines_.target(y, line, memory + n);
       T largest = 0;
       if (log_) {
-        Scratch scratch(Scratch::bytes<T>(n));
-        const double total = log_sum(from, n, scratch.take<T>(n), largest);
-        const auto shift = static_cast<T>(std::log(total));
-        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - largest) - shift;
+        const auto shift = static_cast<T>(std::log(log_sum(from, n, memory + 2 * n, largest)));
+        table.standardize(from, n, largest, T{1}, -shift, to);
       } else {
         const auto scale = static_cast<T>(1.0 / log_sum(from, n, to, largest));
-        number_loops<T>().scale(to, n, scale, to);
+        table.scale(to, n, scale, to);
       }
       lines_.write(to, line, y);
     });
@@ -93,6 +116,16 @@ class Softmax : public Op {
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
+  void run_tiles(const T* x, T* y) const {
+    const int64_t c = lines_.c;
+    lines_.visit_tiles(2, [&](int64_t line, int64_t count, T* memory) {
+      T* result = memory + c * kMaxLanes;
+      lines_.to_tile(x, line, count, memory);
+      number_loops<T>().softmax_lanes(log_, memory, c, kMaxLanes, count, result);
+      lines_.from_tile(result, line, count, y);
+    });
+  }
+
   Lines<T> lines_;
   bool log_;
 };
@@ -106,20 +139,14 @@ class SoftmaxBackward : public Op {
   void run(void* const* arrays) const override {
     const auto *y = static_cast<const T*>(arrays[0]), *dy = static_cast<const T*>(arrays[1]);
     auto* dx = static_cast<T*>(arrays[2]);
+    if (lines_.is_narrow()) return run_tiles(y, dy, dx);
     const int64_t n = lines_.c;
+    const NumberLoops<T>& table = number_loops<T>();
     lines_.visit(3, [&](int64_t line, T* memory) {
       const T *values = lines_.read(y, line, memory), *gradient = lines_.read(dy, line, memory + n);
       T* to = lines_.target(dx, line, memory + 2 * n);
-      if (log_) {
-        const auto total = static_cast<T>(number_loops<T>().sum(gradient, n));
-        Scratch scratch(Scratch::bytes<T>(n));
-        auto* exponentials = scratch.take<T>(n);
-        number_loops<T>().exp_sum(values, T{0}, exponentials, n);
-        for (int64_t i = 0; i < n; ++i) to[i] = gradient[i] - exponentials[i] * total;
-      } else {
-        const auto total = static_cast<T>(number_loops<T>().dot(gradient, values, n));
-        for (int64_t i = 0; i < n; ++i) to[i] = values[i] * (gradient[i] - total);
-      }
+      const double total = log_ ? table.sum(gradient, n) : table.dot(gradient, values, n);
+      table.softmax_row_gradient(log_, values, gradient, static_cast<T>(total), n, to);
       lines_.write(to, line, dx);
     });
   }
@@ -129,6 +156,17 @@ class SoftmaxBackward : public Op {
   double cost() const override { return 100 + 0.3 * static_cast<double>(lines_.size()); }
 
  private:
+  void run_tiles(const T* y, const T* dy, T* dx) const {
+    const int64_t size = lines_.c * kMaxLanes;
+    lines_.visit_tiles(3, [&](int64_t line, int64_t count, T* memory) {
+      T *gradient = memory + size, *result = memory + 2 * size;
+      lines_.to_tile(y, line, count, memory);
+      lines_.to_tile(dy, line, count, gradient);
+      number_loops<T>().softmax_lanes_gradient(log_, memory, gradient, lines_.c, kMaxLanes, count, result);
+      lines_.from_tile(result, line, count, dx);
+    });
+  }
+
   Lines<T> lines_;
   bool log_;
 };
@@ -157,6 +195,7 @@ class CrossEntropy : public Op {
     auto* y = static_cast<T*>(arrays[2]);
     const int64_t n = lines_.c;
     check_labels(labels, lines_.lines(), n);
+    if (lines_.is_narrow()) return run_tiles(x, labels, y);
     lines_.visit(2, [&](int64_t line, T* memory) {
       y[line] = T{0};
       if (labels[line] < 0) return;
@@ -172,6 +211,18 @@ class CrossEntropy : public Op {
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
+  void run_tiles(const T* x, const int64_t* labels, T* y) const {
+    lines_.visit_tiles(2, [&](int64_t line, int64_t count, T* memory) {
+      T* logarithms = memory + lines_.c * kMaxLanes;
+      lines_.to_tile(x, line, count, memory);
+      number_loops<T>().softmax_lanes(true, memory, lines_.c, kMaxLanes, count, logarithms);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t label = labels[line + i];
+        y[line + i] = label < 0 ? T{0} : T{0} - logarithms[label * kMaxLanes + i];
+      }
+    });
+  }
+
   Lines<T> lines_;
 };
 
@@ -191,6 +242,7 @@ class CrossEntropyBackward : public Op {
     auto* dx = static_cast<T*>(arrays[3]);
     const int64_t n = lines_.c;
     check_labels(labels, lines_.lines(), n);
+    if (lines_.is_narrow()) return run_tiles(x, labels, dy, dx);
     lines_.visit(2, [&](int64_t line, T* memory) {
       T* to = lines_.target(dx, line, memory + n);
       if (labels[line] < 0) {
@@ -212,6 +264,33 @@ class CrossEntropyBackward : public Op {
   double cost() const override { return 100 + 0.5 * static_cast<double>(lines_.size()); }
 
  private:
+  void run_tiles(const T* x, const int64_t* labels, const T* dy, T* dx) const {
+    const int64_t c = lines_.c;
+    lines_.visit_tiles(2, [&](int64_t line, int64_t count, T* memory) {
+      T* shares = memory + c * kMaxLanes;
+      lines_.to_tile(x, line, count, memory);
+      number_loops<T>().softmax_lanes(false, memory, c, kMaxLanes, count, shares);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t label = labels[line + i];
+        if (label >= 0) shares[label * kMaxLanes + i] = -rest(shares + i, label);
+      }
+      lines_.from_tile(shares, line, count, dx);
+      for (int64_t i = 0; i < count; ++i) {
+        const bool counts = labels[line + i] >= 0;
+        T* row = dx + (line + i) * c;
+        for (int64_t k = 0; k < c; ++k) row[k] = counts ? row[k] * dy[line + i] : T{0};
+      }
+    });
+  }
+
+  /// 1 less the share of the label: where that is close to 1, the sum of the others, which have all their digits.
+  T rest(const T* shares, int64_t label) const {
+    if (!(shares[label * kMaxLanes] > T{0.5})) return T{1} - shares[label * kMaxLanes];
+    T sum = 0;
+    for (int64_t k = 0; k < lines_.c; ++k) sum += k == label ? T{0} : shares[k * kMaxLanes];
+    return sum;
+  }
+
   Lines<T> lines_;
 };
 

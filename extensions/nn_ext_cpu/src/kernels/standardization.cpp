@@ -62,6 +62,8 @@ struct Rows {
     return size / per_row;
   }
 
+  /// Whether a row with an element of the parameters for each of its own fits in a few vectors.
+  bool is_short() const { return run == 1 && n <= kShortRow<T>; }
   int64_t grain() const { return std::max<int64_t>(1, kGrain / n); }
   double size() const { return static_cast<double>(rows) * static_cast<double>(n); }
 };
@@ -87,6 +89,13 @@ class Standardize : public Op {
     T *y = output<T>(arrays, 3), *mean = output<T>(arrays, 4), *variance = output<T>(arrays, 5);
     const auto [rows, n, run, per_row, eps] = size_;
     const NumberLoops<T>& table = number_loops<T>();
+    if (size_.is_short() && beta_period_ == 1 && gamma_period_ == 1) {
+      parallel_for(rows, size_.grain(), [&, n = n, eps = eps](int64_t begin, int64_t end, int) {
+        table.standardize_short(x + begin * n, end - begin, n, eps, gamma, beta, y + begin * n, mean + begin,
+                                variance + begin);
+      });
+      return;
+    }
     parallel_for(rows, size_.grain(),
                  [&, n = n, run = run, per_row = per_row, eps = eps](int64_t begin, int64_t end, int) {
                    for (int64_t row = begin; row < end; ++row) {
@@ -186,11 +195,10 @@ class StandardizeBackward : public Op {
     std::vector<Totals<T>> totals;
     for (int team = 0; team < teams; ++team) totals.emplace_back(scratch, n_totals_, in_blocks);
     parallel_for(size_.rows, size_.grain(), [&](int64_t begin, int64_t end, int thread) {
-      for (int64_t row = begin; row < end; ++row) {
-        one_row(arrays, row, totals[thread]);
-        if ((row - begin) % kRows == kRows - 1) totals[thread].flush();
+      for (int64_t row = begin; row < end; row += kRows) {
+        some_rows(arrays, row, std::min(end, row + kRows), totals[thread]);
+        totals[thread].flush();
       }
-      totals[thread].flush();
     });
     const auto write = [&](T* gradient, int64_t count, double* (Totals<T>::*part)()) {
       for (int64_t i = 0; i < count && gradient != nullptr; ++i) {
@@ -206,6 +214,19 @@ class StandardizeBackward : public Op {
   double cost() const override { return 100 + 0.8 * size_.size(); }
 
  private:
+  void some_rows(void* const* arrays, int64_t begin, int64_t end, Totals<T>& totals) const {
+    if (!size_.is_short() || gamma_period_ > 1 || dbeta_period_ > 1 || dgamma_period_ > 1) {
+      for (int64_t row = begin; row < end; ++row) one_row(arrays, row, totals);
+      return;
+    }
+    const int64_t n = size_.n;
+    T* dx = output<T>(arrays, 7);
+    number_loops<T>().standardize_short_gradient(
+        input<T>(arrays, 6) + begin * n, input<T>(arrays, 2), input<T>(arrays, 0) + begin * n, end - begin, n,
+        size_.eps, input<T>(arrays, 4) + begin, input<T>(arrays, 5) + begin, dx != nullptr ? dx + begin * n : nullptr,
+        arrays[8] != nullptr ? totals.beta_block() : nullptr, arrays[9] != nullptr ? totals.gamma_block() : nullptr);
+  }
+
   void one_row(void* const* arrays, int64_t row, Totals<T>& totals) const {
     const auto [rows, n, run, per_row, eps] = size_;
     const T *x = input<T>(arrays, 0) + row * n, *dy = input<T>(arrays, 6) + row * n;

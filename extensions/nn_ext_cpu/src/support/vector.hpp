@@ -79,6 +79,10 @@ struct CellTable {
   int count;
 };
 
+/// Numbers of a row that the loops for short rows take at most.
+template <class T>
+constexpr int64_t kShortRow = 256 / static_cast<int64_t>(sizeof(T));
+
 /// The loops of vector/along.cpp treat at most this many lanes at a time.
 constexpr int64_t kMaxLanes = 128;
 
@@ -140,15 +144,20 @@ struct NumberLoops {
   void (*standardize_gradient)(const T* dy, const T* gamma, T scale, const T* x, int64_t n, T mean, T p, T q, T r,
                                T* dx);
   void (*add_standardized)(const T* dy, const T* x, int64_t n, T mean, T rate, T* y);
+  void (*standardize_short)(const T* x, int64_t rows, int64_t n, T eps, const T* gamma, const T* beta, T* y, T* mean,
+                            T* variance);
+  void (*standardize_short_gradient)(const T* dy, const T* gamma, const T* x, int64_t rows, int64_t n, T eps,
+                                     const T* mean, const T* variance, T* dx, T* dbeta, T* dgamma);
   // sums along an axis, see vector/sums.cpp
   void (*row_sums)(const T* x, int64_t rows, int64_t n, double scale, T* y);
   void (*lane_sums)(const T* x, int64_t count, int64_t stride, int64_t lanes, double scale, T* y);
   // y = exp(x - shift), returns the sum; log-sum-exp and softmax are made of it
   double (*exp_sum)(const T* x, T shift, T* y, int64_t n);
-  // softmax for neighbouring lanes, see vector/softmax.cpp
+  // softmax for neighbouring lanes, and its gradient for a row in one piece, see vector/softmax.cpp
   void (*softmax_lanes)(bool log_too, const T* x, int64_t count, int64_t stride, int64_t lanes, T* y);
   void (*softmax_lanes_gradient)(bool log_too, const T* y, const T* dy, int64_t count, int64_t stride, int64_t lanes,
                                  T* dx);
+  void (*softmax_row_gradient)(bool log_too, const T* y, const T* dy, T total, int64_t n, T* dx);
   void (*max_pool)(const PoolShape& shape, const T* x, T* y, int64_t lanes);
   void (*max_pool_backward)(const PoolShape& shape, const T* x, const T* dy, T* dx, int64_t lanes);
   void (*sum_pool)(const PoolShape& shape, const T* x, T* y, int64_t lanes);
@@ -202,8 +211,6 @@ struct VectorTable : NumberLoops<float> {
   int32_t (*count_reaching)(const float* x, int64_t n, float limit);
   void (*counts_reaching)(const float* x, int64_t count, int64_t stride, int64_t lanes, const float* limits,
                           int32_t* counts);
-  // the gradient of softmax for a row in one piece, see vector/softmax.cpp
-  void (*softmax_row_gradient)(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx);
   // a stage of Fourier transforms, see vector/fourier.cpp
   void (*fourier_stage)(int64_t radix, int64_t parts, int64_t n, const float* twiddles, const float* roots,
                         const float* re, const float* im, float* y_re, float* y_im);

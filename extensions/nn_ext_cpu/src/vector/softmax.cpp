@@ -40,7 +40,7 @@ void softmax_lanes(bool log_too, const T* x, int64_t count, int64_t stride, int6
   double totals[kMaxLanes];
   log_sums(x, count, stride, lanes, largest, totals, log_too ? nullptr : y);
   for (int64_t i = 0; i < lanes; ++i)
-    factors[i] = log_too ? log(static_cast<T>(totals[i])) : static_cast<T>(1.0 / totals[i]);
+    factors[i] = log_too ? log1p(static_cast<T>(totals[i] - 1.0)) : static_cast<T>(1.0 / totals[i]);  // 1: the largest
   for (int64_t k = 0; k < count; ++k) {
     const T* row = x + k * stride;
     T* out = y + k * stride;
@@ -91,7 +91,8 @@ template void softmax_lanes<double>(bool, const double*, int64_t, int64_t, int64
 template void softmax_lanes_gradient<double>(bool, const double*, const double*, int64_t, int64_t, int64_t, double*);
 
 /// dx of n elements in one piece: dy - e^y total, or y (dy - total).
-void softmax_row_gradient(bool log_too, const float* y, const float* dy, float total, int64_t n, float* dx) {
+template <class T>
+void softmax_row_gradient(bool log_too, const T* y, const T* dy, T total, int64_t n, T* dx) {
   if (log_too) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] - exp(y[i]) * total;
@@ -100,5 +101,8 @@ void softmax_row_gradient(bool log_too, const float* y, const float* dy, float t
     for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - total);
   }
 }
+
+template void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
+template void softmax_row_gradient(bool, const double*, const double*, double, int64_t, double*);
 
 }  // namespace nn_cpu::NN_ISA

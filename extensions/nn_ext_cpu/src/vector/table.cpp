@@ -61,6 +61,10 @@ template <class T>
 void standardize_gradient(const T*, const T*, T, const T*, int64_t, T, T, T, T, T*);
 template <class T>
 void add_standardized(const T*, const T*, int64_t, T, T, T*);
+template <class T>
+void standardize_short(const T*, int64_t, int64_t, T, const T*, const T*, T*, T*, T*);
+template <class T>
+void standardize_short_gradient(const T*, const T*, const T*, int64_t, int64_t, T, const T*, const T*, T*, T*, T*);
 extern const int64_t kTileRows;
 template <class T>
 RowLoops<T> row_loops();
@@ -89,7 +93,8 @@ void product_of(const float*, int64_t, int64_t, int64_t, float*);
 void product_gradient(const float*, const float*, int64_t, int64_t, int64_t, float*);
 int32_t count_reaching(const float*, int64_t, float);
 void counts_reaching(const float*, int64_t, int64_t, int64_t, const float*, int32_t*);
-void softmax_row_gradient(bool, const float*, const float*, float, int64_t, float*);
+template <class T>
+void softmax_row_gradient(bool, const T*, const T*, T, int64_t, T*);
 void highest_ranks(bool, bool, const float*, int64_t, int64_t, float*);
 int64_t places_reaching(bool, bool, const float*, int64_t, float, int64_t, int32_t*);
 void fourier_stage(int64_t, int64_t, int64_t, const float*, const float*, const float*, const float*, float*, float*);
@@ -128,6 +133,9 @@ NumberLoops<T> number_loops() {
   loops.softmax_lanes = softmax_lanes<T>;
   loops.softmax_lanes_gradient = softmax_lanes_gradient<T>;
   loops.axpy = axpy<T>;
+  loops.softmax_row_gradient = softmax_row_gradient<T>;
+  loops.standardize_short = standardize_short<T>;
+  loops.standardize_short_gradient = standardize_short_gradient<T>;
   loops.transpose = transpose;
   loops.add_to = add_to<T>;
   loops.standardize = standardize<T>;
@@ -174,7 +182,6 @@ VectorTable table(const char* isa) {
   table.product_gradient = product_gradient;
   table.count_reaching = count_reaching;
   table.counts_reaching = counts_reaching;
-  table.softmax_row_gradient = softmax_row_gradient;
   table.highest_ranks = highest_ranks;
   table.places_reaching = places_reaching;
   table.fourier_stage = fourier_stage;
