@@ -185,7 +185,7 @@ def test_bfloat16(rng: np.random.Generator) -> None:
 def test_gradients_of_few_channels(
     type_config: str, x_shape: tuple[int, ...], w_shape: tuple[int, ...], arguments: dict[str, Any], two_threads: None
 ) -> None:
-    """What `unfold_up` folds instead, beside the reference; channels-last too, where a convolution made x."""
+    """Compare what `unfold_up` folds with the reference; channels-last too, where a convolution made x."""
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(x_shape), rng.standard_normal(w_shape), np.eye(x_shape[1]).reshape(x_shape[1], -1)]
     arrays[2] = arrays[2].reshape(x_shape[1], x_shape[1], *(1,) * (len(x_shape) - 2))
