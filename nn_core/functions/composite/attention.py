@@ -1,25 +1,30 @@
 """Attention with several heads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from nn_core.context import get_current_context
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import require_axes
 from nn_core.engine.error_messages.whole import takes_whole_numbers
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.engine.graph.modes import AUTO_FORWARD
 from nn_core.errors import ArgumentError
+from nn_core.functions import attention as operators
 from nn_core.functions.activation import softmax
-from nn_core.functions.arithmetic import add2, mul2, mul_scalar, not_equal_scalar
-from nn_core.functions.attention import dropout_attention, scaled_dot_product_attention
+from nn_core.functions.arithmetic import add2, log, mul2, mul_scalar, not_equal_scalar
+from nn_core.functions.attention import dropout_attention
 from nn_core.functions.linear import affine, batch_matmul
 from nn_core.functions.operand import Operand
 from nn_core.functions.random import dropout as dropout_operator
 from nn_core.functions.random import dropout_mask
 from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transpose
+from nn_core.variable import Variable
 
-__all__ = ["multi_head_attention"]
+__all__ = ["multi_head_attention", "scaled_dot_product_attention"]
 
 #: Score of a place that must not be attended to, by dtype of the context: finite there, so that a row without any other
 #: place stays finite too.
@@ -27,6 +32,56 @@ _MASKED: Final[Mapping[str, float]] = {"float16": -6e4, "bfloat16": -3e38, "floa
 
 #: A static graph with more weights than this does not hold them: below, the products of whole matrices are faster.
 _MANY_WEIGHTS: Final = 2**22
+
+
+@one_kind
+def scaled_dot_product_attention(
+    q: Operand,
+    k: Operand,
+    v: Operand,
+    mask: Operand | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand:
+    """Average values by how well their keys fit each query.
+
+    y = softmax(scale * q k^T + mask) v, with the softmax over the keys
+
+    Args:
+        q: L queries of E features; the leading axes are batches and heads. Shape (B_1, ..., B_k, L, E).
+        k: S keys. Shape (B_1, ..., B_k, S, E).
+        v: One value of V features for each key. Shape (B_1, ..., B_k, S, V).
+        mask: Added to the scores; -inf where a query must not see a key. One that has the dtype bool when the function is
+            called is True where a query sees a key. Shape broadcast to (B_1, ..., B_k, L, S).
+        is_causal: Query i sees the keys 0 to i only.
+        scale: Factor of the scores. Default: 1 / sqrt(E).
+        n_outputs: see `nn_core.functions`.
+        outputs: see `nn_core.functions`.
+
+    Returns:
+        Averaged values, shape (B_1, ..., B_k, L, V). A query that sees no key gives zeros.
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, section 3.2.1. Dao et al. (2022), FlashAttention: fast and
+        memory-efficient exact attention with IO-awareness.
+
+    Example:
+        >>> q, k, v = [nn.Variable((2, 4, 6, 8)) for _ in range(3)]
+        >>> sees = nn.Variable.from_numpy_array(np.tri(6, dtype=bool))
+        >>> F.scaled_dot_product_attention(q, k, v, sees).shape
+        (2, 4, 6, 8)
+    """
+    if mask is not None and _is_boolean(mask):
+        mask = log(mask)  # 0 where it is True, -inf where it is False
+    return operators.scaled_dot_product_attention(q, k, v, mask, is_causal, scale, n_outputs, outputs)
+
+
+def _is_boolean(mask: Operand) -> bool:
+    if isinstance(mask, Variable):
+        return mask.trace_node is None and mask.data.dtype == np.bool_  # results of functions are numbers
+    return isinstance(mask, NdArray) and mask.dtype == np.bool_
 
 
 @follows_shapes
@@ -129,7 +184,7 @@ def multi_head_attention(
             mixed, drawn = dropout_attention(q, k, v, mask, dropout, scale=1.0)
             weights = mul2(weights, dropout_mask(drawn, (n_batch * num_heads, n_target, n_source), dropout))
         else:
-            mixed = scaled_dot_product_attention(q, k, v, mask, scale=1.0)
+            mixed = operators.scaled_dot_product_attention(q, k, v, mask, scale=1.0)
         mixed = reshape(mixed, (n_batch * num_heads, n_target, embed_v // num_heads))
     mixed = transpose(mixed, (1, 0, 2))
     y = affine(reshape(mixed, (n_target, n_batch, embed_v)), out_weight, out_bias, base_axis=2)

@@ -168,3 +168,27 @@ def test_caches_of_a_graph_are_written_in_place() -> None:
     lengths.d = 3
     with pytest.raises(nn.errors.ArgumentError, match=r"lengths must be in \[0, 2\], got values from 3 to 3"):
         y.forward()
+
+
+@pytest.mark.parametrize("context", ["cpu", "reference"])
+def test_a_boolean_mask_says_which_keys_a_query_sees(context):
+    rng = np.random.default_rng(5)
+    sees = np.tri(4, dtype=bool)
+    sees[2] = False
+    with nn.context_scope(nn.Context([context])):
+        operands = [nn.Variable.from_numpy_array(rng.normal(size=(2, 4, 3)), need_grad=True) for _ in range(3)]
+        mask = nn.Variable.from_numpy_array(sees)
+        y = F.scaled_dot_product_attention(*operands, mask)
+        expected = F.scaled_dot_product_attention(*operands, nn.Variable.from_numpy_array(np.where(sees, 0, -np.inf)))
+        found = [F.scaled_dot_product_attention(*[x.data for x in operands], mask.data)]
+        for result in (y, expected):
+            for x in operands:
+                x.grad.zero()
+            result.forward()
+            result.backward()
+            found.append([x.g.copy() for x in operands])
+        assert np.array_equal(y.d, expected.d) and np.array_equal(found[0].data, y.d) and not y.d[:, 2].any()
+        assert all(map(np.array_equal, *found[1:]))
+        mask.d = np.tri(4, dtype=bool).T
+        y.forward()
+        assert np.allclose(y.d[:, 3], operands[2].d[:, 3])
