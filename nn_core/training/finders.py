@@ -35,6 +35,11 @@ class LearningRates:
         rates: The rates, growing.
         losses: The smoothed loss before the update with each rate.
         diverged_at: The rate at which the loss was not finite or four times the best; None: it never was.
+
+    Example:
+        >>> from nn_core.training import LearningRates
+        >>> LearningRates((1e-3, 1e-2, 0.1, 1.0), (2.0, 1.9, 1.0, 3.0), None).suggestion
+        0.1
     """
 
     rates: tuple[float, ...]
@@ -138,6 +143,12 @@ class BatchSizes:
         samples_per_second: The throughput of each.
         peak_mb: The largest resident memory of the process after steps of each size, in MiB; 0 where it is not known.
         why_no_more: Why there is no larger size.
+
+    Example:
+        >>> from nn_core.training import BatchSizes
+        >>> found = BatchSizes((8, 16, 32), (100.0, 190.0, 195.0), (50.0, 60.0, 80.0), "at_most is 32")
+        >>> found.largest, found.fastest
+        (32, 16)
     """
 
     sizes: tuple[int, ...]
