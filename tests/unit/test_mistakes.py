@@ -345,7 +345,7 @@ MISTAKES = {
     "Module: no call": lambda: Empty()(x),
     "Module: unknown attribute": lambda: Net().layer,
     "Module: too many inputs": lambda: Net()(x, x, x),
-    "Sequential: function": lambda: nn.Sequential(F.relu),
+    "Sequential: number": lambda: nn.Sequential(3),
     "ModuleList: function": lambda: nn.ModuleList([F.relu]),
     "Module: set of modules": lambda: setattr(Net(), "parts", {Net()}),
     "Module: load from nowhere": lambda: Net().load_parameters("/nowhere/net.h5"),

@@ -90,9 +90,10 @@ def other_values(spec: FunctionSpec, sample: Sample) -> Iterator[tuple[int, Valu
                 break
 
 
-#: Samples whose numbers depend on the shapes: lengths of sequences, counts in masks, indices into what is repeated.
+#: Samples whose numbers depend on the shapes: lengths of sequences, room in caches, counts in masks, indices.
 BOUND_TO_VALUES = {
     "BoolScatter": None,
+    "CachedAttention": {f"{name}-axis2" for name in ("one_token", "first_token", "further_tokens", "wide", "no_tokens")},
     "PadPackedSequence": None,
     "PackPaddedSequence": {"batch_first-axis0"},
     "ScatterAxes": {"rows_and_columns-axis1", "whole-axis0"},
