@@ -135,6 +135,7 @@ def test_nothing_is_bound_once_the_memory_is_known(cuda, counted, without_garbag
 def test_graphs_are_in_the_report(cuda):
     from nn_ext_cuda import graph_report
 
+    gc.collect()  # graphs of earlier tests, which would go meanwhile
     before = graph_report().n_graphs
     trained(mlp)
     assert graph_report().n_graphs > before
