@@ -40,7 +40,7 @@ class OfTorch:
         }
 
     def __call__(self, x: torch.Tensor, caches: list[tuple[torch.Tensor, torch.Tensor]], place: int) -> torch.Tensor:
-        """Scores after the last of some tokens that begin at a place."""
+        """Return the scores after the last of some tokens that begin at a place."""
         end = place + x.shape[1]
         w = self.weights
         h = functional.embedding(x, w["tokens/embed/W"]) + w["positions/embed/W"][place:end]
@@ -82,7 +82,7 @@ class OfTorch:
 
 
 def measured(call: Callable[[], object]) -> float:
-    """Milliseconds of processor time."""
+    """Measure milliseconds of processor time."""
     start = time.process_time()
     call()
     return 1e3 * (time.process_time() - start)

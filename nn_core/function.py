@@ -206,7 +206,7 @@ class Function:
     # -- what it depends on ----------------------------------------------------------------------------------------
 
     def grad_depends_input_data(self, i: int, j: int) -> bool:
-        """Whether the gradient of input `i` reads the data of input `j`.
+        """Return whether the gradient of input `i` reads the data of input `j`.
 
         Raises:
             ArgumentError: when there is no such input.
@@ -218,7 +218,7 @@ class Function:
         return gradient_reads(self._node, self._positions()[i], input_position=self._positions()[j])
 
     def grad_depends_output_data(self, i: int, o: int) -> bool:
-        """Whether the gradient of input `i` reads the data of output `o`.
+        """Return whether the gradient of input `i` reads the data of output `o`.
 
         Raises:
             ArgumentError: when there is no such input or output.
@@ -261,7 +261,7 @@ class Function:
         return 0
 
     def need_setup_recompute(self, o: int) -> bool:
-        """Whether computing output `o` again takes what the forward pass has drawn: true for random functions.
+        """Return whether computing output `o` again takes what the forward pass has drawn: true for random functions.
 
         Raises:
             ArgumentError: when there is no such output.

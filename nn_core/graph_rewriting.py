@@ -139,7 +139,7 @@ def followed_settings(function: Function) -> dict[str, Any]:
 
 
 def follows_shapes(number: object) -> bool:
-    """Whether a number remembers of which shapes it was computed, as ``x.shape[0]`` of a static graph does.
+    """Return whether a number remembers of which shapes it was computed, as ``x.shape[0]`` of a static graph does.
 
     Example:
         >>> x = Variable((2, 6))

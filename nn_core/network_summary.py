@@ -141,7 +141,7 @@ def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
 
 
 def _is_of_leaves(target: Any) -> bool:
-    """Whether these are parameters by name, rather than outputs by name."""
+    """Return whether these are parameters by name, rather than outputs by name."""
     members = target.values() if isinstance(target, Mapping) else ()
     return bool(members) and all(
         member.is_leaf if isinstance(member, Variable) else _is_of_leaves(member) for member in members

@@ -103,7 +103,7 @@ class Settings:
     keep_values: bool = False
 
     def allows_plugin(self, name: str) -> bool:
-        """Whether NN_CORE_PLUGINS lets the plugin called `name` be used."""
+        """Return whether NN_CORE_PLUGINS lets the plugin called `name` be used."""
         allowed = [choice[1:] for choice in self.plugins if choice[0] == "+"]
         return f"-{name}" not in self.plugins and (not allowed or name in allowed)
 
@@ -182,7 +182,7 @@ def disabled_optimizations() -> frozenset[str]:
 
 
 def is_enabled(optimization: str) -> bool:
-    """Whether `optimization`, one of `OPTIMIZATIONS`, is in use.
+    """Return whether `optimization`, one of `OPTIMIZATIONS`, is in use.
 
     Args:
         optimization: The name.
@@ -303,7 +303,7 @@ def set_cache_mb(megabytes: int) -> None:
 
 
 def is_deterministic() -> bool:
-    """Whether results must not depend on the number of threads.
+    """Return whether results must not depend on the number of threads.
 
     Example:
         >>> from nn_core.settings import is_deterministic
@@ -335,7 +335,7 @@ def set_deterministic(deterministic: bool) -> None:
 
 
 def is_nnabla_program() -> bool:
-    """Whether this process runs a program that was written for NNabla and is unchanged.
+    """Return whether this process runs a program that was written for NNabla and is unchanged.
 
     Example:
         >>> from nn_core.settings import is_nnabla_program
@@ -368,7 +368,7 @@ def set_nnabla_program(unchanged: bool) -> None:
 
 @cache  # each pass with a clear flag asks
 def keeps_values() -> bool:
-    """Whether clear flags of passes free nothing.
+    """Return whether clear flags of passes free nothing.
 
     Example:
         >>> from nn_core.settings import keeps_values
@@ -449,7 +449,7 @@ def strict_shapes(strict: bool = True) -> AbstractContextManager[bool | None]:
 
 
 def are_shapes_strict() -> bool:
-    """Whether values that are assigned to an array must have its shape; see `strict_shapes`."""
+    """Return whether values that are assigned to an array must have its shape; see `strict_shapes`."""
     strict = _STRICT_SHAPES.get()
     return settings().strict_shapes if strict is None else strict
 

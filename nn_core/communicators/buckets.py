@@ -68,7 +68,7 @@ class _Bucket:
                 values[...] = part
 
     def is_whole(self) -> bool:
-        """Whether the gradients that were written have their values in the flat array."""
+        """Return whether the gradients that were written have their values in the flat array."""
         key = self.space, self.dtype
         return all(
             grad.is_unwritten or (grad.synced.latest == key and grad.synced.copies[key] is part)
@@ -157,7 +157,7 @@ class Buckets:
         return self._callbacks.setdefault((division, group), kind(self._comm, self, division, group))
 
     def written(self) -> list[bool]:
-        """Whether each gradient was written since it was set to zero."""
+        """Return whether each gradient was written since it was set to zero."""
         return [not grad.is_unwritten for bucket in self.buckets for grad in bucket.grads]
 
     def zero(self) -> None:

@@ -437,7 +437,7 @@ class Communicator:
                 write_flat(pack.arrays, total, pack.dtypes)
 
     def any_rank(self, call: str, flags: Sequence[bool], group: str = WORLD) -> list[bool]:
-        """Whether each flag is set on any rank of a group."""
+        """Return whether each flag is set on any rank of a group."""
         circle = self.circle(call, group)
         if circle.size == 1:
             return list(flags)

@@ -15,7 +15,7 @@ class Handle(Protocol):
     """A collective that was started."""
 
     def done(self) -> bool:
-        """Whether it is over, without waiting."""
+        """Return whether it is over, without waiting."""
         ...
 
     def wait(self, timeout_s: float | None) -> bool:

@@ -87,7 +87,7 @@ class _Bucket:
 
 
 class ShardedGroups:
-    """The update of a solver, in place of `nn_core.solvers.groups.Groups`; see `shard_states`.
+    """The update of a solver, instead of `nn_core.solvers.groups.Groups`; see `shard_states`.
 
     Args:
         comm: The communicator.

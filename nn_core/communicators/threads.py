@@ -100,7 +100,7 @@ class ThreadHandle:
         self._meeting = meeting
 
     def done(self) -> bool:
-        """Whether all ranks have come."""
+        """Return whether all ranks have come."""
         return self.wait(0)
 
     def wait(self, timeout_s: float | None) -> bool:
@@ -214,7 +214,7 @@ class ThreadEngine:
         return ThreadEngine(handle.result, list(ranks).index(self.rank)) if self.rank in ranks else None
 
     def agree(self, flag: bool) -> bool:
-        """Whether all threads have given True and none is lost; one answer for all."""
+        """Return whether all threads have given True and none is lost; one answer for all."""
         self._n_votes += 1  # on its own: some have made fewer collectives than others when one is lost
         return self.world.agree(self._n_votes, self.rank, flag)
 

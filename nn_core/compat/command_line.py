@@ -14,7 +14,7 @@ _RENAMED: Final = {"compare_with_cpu": ("compare", "-C2", "cpu"), "version": ("-
 
 
 def is_command_line(program: str, is_module: bool) -> bool:
-    """Whether a script or a module is NNabla's command line; a file of that name comes first."""
+    """Return whether a script or a module is NNabla's command line; a file of that name comes first."""
     return program in _MODULES if is_module else program == PROGRAM and not Path(program).exists()
 
 

@@ -228,7 +228,7 @@ class Module:
         return self.train(False)
 
     def is_root(self) -> bool:
-        """Whether no module has this one as an attribute."""
+        """Return whether no module has this one as an attribute."""
         return self.parent is None
 
     def get_scope_name(self) -> str:
@@ -280,7 +280,7 @@ class Module:
             _ = self.submodules  # takes back those that are held elsewhere
 
     def _is_within(self, other: "Module") -> bool:
-        """Whether this module is `other`, or inside it."""
+        """Return whether this module is `other`, or inside it."""
         module: Module | None = self
         while module is not None:
             if module is other:

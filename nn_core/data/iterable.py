@@ -72,7 +72,7 @@ class IterableDataSource(OrderedDataSource):
         super().__init__(count, names, shuffle, rng)
 
     def blocks(self) -> Blocks:
-        """Windows of samples, one after another."""
+        """Return windows of samples, one after another."""
         return Blocks(np.arange(self._size) // self._window, 1, in_order=True)
 
     def _begin(self, position: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Arrays that are maps of files: another process opens the file again in place of getting its bytes."""
+"""Arrays that are maps of files: another process opens the file again instead of getting its bytes."""
 
 import mmap
 import os

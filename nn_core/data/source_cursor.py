@@ -87,7 +87,7 @@ class Course:
         self.source.reset()
 
     def skips(self, position: int) -> bool:
-        """Whether the sample at `position` of this epoch is to be passed over."""
+        """Return whether the sample at `position` of this epoch is to be passed over."""
         return bool(self._skipped) and (self.epoch, position) in self._skipped
 
     def go_to(self, mark: Mark) -> None:

@@ -130,7 +130,7 @@ class _File:
         self._file = path.open("rb")
 
     def read(self, start: int, length: int) -> bytes:
-        """Bytes from `start` on."""
+        """Return bytes from `start` on."""
         self._file.seek(start)
         return self._file.read(length)
 
@@ -184,7 +184,7 @@ class _Index:
 
 
 def _members(path: Path) -> Iterator[tuple[str, str, int, int]]:
-    """Sample, extension, first byte and length of each file in a tar file that belongs to a sample."""
+    """Yield sample, extension, first byte and length of each file in a tar file that belongs to a sample."""
     try:
         end = 0
         with tarfile.open(path, "r:") as file:

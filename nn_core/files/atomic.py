@@ -31,7 +31,7 @@ _PRIVATE_MODE: Final = 0o600
 
 
 def is_full(error: OSError) -> bool:
-    """Whether an error says that a disk is full or a quota is used up."""
+    """Return whether an error says that a disk is full or a quota is used up."""
     return error.errno in _FULL
 
 

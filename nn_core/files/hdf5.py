@@ -185,7 +185,7 @@ def _verify_whole(contents: memoryview) -> bool:
 
 
 def _has_cut_trailer(contents: memoryview) -> bool:
-    """Whether a trailer starts where the first header of HDF5, in the version that is written here, puts its end."""
+    """Return whether a trailer starts where the first header of HDF5, in the version that is written here, puts its end."""
     head = bytes(contents[:48])
     if len(head) < 48 or not head.startswith(b"\x89HDF\r\n\x1a\n\0"):
         return False
@@ -275,7 +275,9 @@ def _values(name: str, dataset: Any, contents: bytes | None) -> Array:
 
 
 def _is_stored_plainly(dataset: Any) -> bool:
-    """Whether the bytes of an array follow each other in the file as they do in memory, in NumPy's layout of its type."""
+    """Return whether the bytes of an array follow each other in the file as they do in memory, in NumPy's layout of its
+    type.
+    """
     import h5py  # opened only by programs that save or load
 
     if dataset.id.get_offset() is None:  # it is in pieces, or part of the structure

@@ -45,7 +45,7 @@ class Owner:
         return f"process {self.pid} on {self.host}"
 
     def is_alive(self) -> bool | None:
-        """Whether the process still runs; None: it is one of another machine."""
+        """Return whether the process still runs; None: it is one of another machine."""
         own = this_process()
         if self.host != own.host:
             return None

@@ -33,7 +33,7 @@ def parameters_among(file: str, entries: Mapping[str, Entry]) -> Mapping[str, En
 
 
 def _is_of_states(name: str, entries: Mapping[str, Entry]) -> bool:
-    """Whether an entry belongs to a parameter whose number of updates is in the file, with the numbers of a solver."""
+    """Return whether an entry belongs to a parameter whose number of updates is in the file, with the numbers of a solver."""
     count = entries.get(f"{name.rpartition('/')[0]}/t")
     is_count = count is not None and count.values.ndim == 0 and count.values.dtype.kind in "iu"
     return is_count and count is not None and "need_grad" not in count.attributes

@@ -58,7 +58,7 @@ class MultiHeadAttention(Layer):
     def call(
         self, query: Any, key: Any = None, value: Any = None, additive_mask: Any = None, key_padding_mask: Any = None
     ) -> Any:
-        """Shape (L_T, B, E) of queries, and (L_S, B, E) of keys and values, to (L_T, B, out_dim).
+        """Map shape (L_T, B, E) of queries, and (L_S, B, E) of keys and values, to (L_T, B, out_dim).
 
         Args:
             query: Queries.

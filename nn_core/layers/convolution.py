@@ -65,7 +65,7 @@ class Conv(Layer):
         counted("group", self.group, "Conv")
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, K, *spatial)."""
+        """Map shape (N, C, *spatial) to (N, K, *spatial)."""
         return PF.convolution(x, **self.settings())
 
 
@@ -122,7 +122,7 @@ class Deconv(Layer):
         counted("group", self.group, "Deconv")
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, K, *spatial)."""
+        """Map shape (N, C, *spatial) to (N, K, *spatial)."""
         return PF.deconvolution(x, **self.settings())
 
 
@@ -169,5 +169,5 @@ class DepthwiseConv(Layer):
         counted("multiplier", self.multiplier, "DepthwiseConv")
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, C * multiplier, *spatial)."""
+        """Map shape (N, C, *spatial) to (N, C * multiplier, *spatial)."""
         return PF.depthwise_convolution(x, **self.settings())

@@ -55,7 +55,7 @@ class Affine(Layer):
             counted("n_outmaps", length, "Affine")
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, D_1, ..., D_m) to (N, K); the axes in front of `base_axis` stay."""
+        """Map shape (N, D_1, ..., D_m) to (N, K); the axes in front of `base_axis` stay."""
         return PF.affine(x, **self.settings())
 
 

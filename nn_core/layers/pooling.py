@@ -32,7 +32,7 @@ class MaxPool(Layer):
     channel_last: bool = False
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, C, *spatial)."""
+        """Map shape (N, C, *spatial) to (N, C, *spatial)."""
         return F.max_pooling(x, **self.settings())
 
 
@@ -62,7 +62,7 @@ class AveragePool(Layer):
     including_pad: bool = True
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, C, *spatial)."""
+        """Map shape (N, C, *spatial) to (N, C, *spatial)."""
         return F.average_pooling(x, **self.settings())
 
 
@@ -90,7 +90,7 @@ class SumPool(Layer):
     channel_last: bool = False
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, C, *spatial)."""
+        """Map shape (N, C, *spatial) to (N, C, *spatial)."""
         return F.sum_pooling(x, **self.settings())
 
 
@@ -105,7 +105,7 @@ class GlobalAveragePool(Layer):
     """
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, C, 1, ..., 1)."""
+        """Map shape (N, C, *spatial) to (N, C, 1, ..., 1)."""
         return F.mean(x, tuple(range(2, x.ndim)), keepdims=True)
 
 
@@ -120,5 +120,5 @@ class GlobalMaxPool(Layer):
     """
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, C, *spatial) to (N, C, 1, ..., 1)."""
+        """Map shape (N, C, *spatial) to (N, C, 1, ..., 1)."""
         return F.max(x, tuple(range(2, x.ndim)), keepdims=True)

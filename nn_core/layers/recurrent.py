@@ -82,7 +82,7 @@ class RNN(_Recurrent):
     nonlinearity: str = "tanh"
 
     def call(self, x: Any, h: Any = None) -> Any:
-        """Shape (T, B, I) to (T, B, directions * H); `h`: initial state, shape (layers, directions, B, H)."""
+        """Map shape (T, B, I) to (T, B, directions * H); `h`: initial state, shape (layers, directions, B, H)."""
         return self._run(PF.rnn, x, (h,), nonlinearity=self.nonlinearity)
 
 
@@ -118,7 +118,7 @@ class GRU(_Recurrent):
     """
 
     def call(self, x: Any, h: Any = None) -> Any:
-        """Shape (T, B, I) to (T, B, directions * H); `h`: initial state, shape (layers, directions, B, H)."""
+        """Map shape (T, B, I) to (T, B, directions * H); `h`: initial state, shape (layers, directions, B, H)."""
         return self._run(PF.gru, x, (h,))
 
 
@@ -155,5 +155,5 @@ class LSTM(_Recurrent):
     """
 
     def call(self, x: Any, h: Any = None, c: Any = None) -> Any:
-        """Shape (T, B, I) to (T, B, directions * H); `h` and `c`: initial states, shape (layers, directions, B, H)."""
+        """Map shape (T, B, I) to (T, B, directions * H); `h` and `c`: initial states, shape (layers, directions, B, H)."""
         return self._run(PF.lstm, x, (h, c))

@@ -26,7 +26,7 @@ class Flatten(Layer):
     end_axis: int = -1
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, D_1, ..., D_m) to (N, D_1 ... D_m)."""
+        """Map shape (N, D_1, ..., D_m) to (N, D_1 ... D_m)."""
         return F.flatten(x, **self.settings())
 
 
@@ -46,5 +46,5 @@ class Reshape(Layer):
     shape: Sequence[int]
 
     def call(self, x: Operand) -> Operand:
-        """Shape (N, D_1, ..., D_m) to (N, *shape)."""
+        """Map shape (N, D_1, ..., D_m) to (N, *shape)."""
         return F.reshape(x, (x.shape[0], *self.shape))

@@ -58,7 +58,7 @@ class Block(Module):
         self.is_causal, self.exact_gelu, self.eps, self.dropout = is_causal, exact_gelu, eps, dropout
 
     def call(self, x: Variable, cache: Cache | None = None) -> Variable:
-        """Shape (N, T, E) to (N, T, E); with a cache, of the positions that follow those in it."""
+        """Map shape (N, T, E) to (N, T, E); with a cache, of the positions that follow those in it."""
         if cache is not None and not self.is_causal:
             raise ArgumentError("Block: a block with a cache must have is_causal=True, got False")
         x = x + self._dropped(self._attended(self._norm(x, "norm1"), cache))

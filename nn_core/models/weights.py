@@ -43,7 +43,7 @@ _NAMES_OF_NNABLA: Final = {
 
 
 def is_network(path: Path) -> bool:
-    """Whether a file holds a network, and not parameters alone."""
+    """Return whether a file holds a network, and not parameters alone."""
     return path.suffix.lower() in _NETWORK_SUFFIXES
 
 

@@ -22,7 +22,7 @@ class KeyValueCache(Protocol):
     """Memory of the keys and values of earlier tokens, which attends to them for new ones."""
 
     def attend(self, q: Any, k: Any, v: Any, scale: float | None = None) -> Any:
-        """Shape (B, heads, L, E) and, for the values, (B, heads, L, V) to (B, heads, L, V)."""
+        """Map shape (B, heads, L, E) and, for the values, (B, heads, L, V) to (B, heads, L, V)."""
 
 
 @layer(

@@ -371,7 +371,7 @@ class Solver(SavedStates):
         self._groups.set_number(self._decay_index, rate)
 
     def weight_decay_is_fused(self) -> bool:
-        """Whether ``weight_decay()`` is left to the next ``update()``."""
+        """Return whether ``weight_decay()`` is left to the next ``update()``."""
         return self._decay_index is not None
 
     @door
@@ -448,15 +448,15 @@ class Solver(SavedStates):
         self._gradients.change(SCALE_GRAD, factor, self._slots.values(), pre_hook, post_hook)
 
     def check_inf_grad(self, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> bool:
-        """Whether any gradient has an infinite element; the hooks are called before and after each parameter."""
+        """Return whether any gradient has an infinite element; the hooks are called before and after each parameter."""
         return self._gradients.any(lambda xp, g: xp.isinf(g).any(), self._slots.values(), pre_hook, post_hook)
 
     def check_nan_grad(self, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> bool:
-        """Whether any gradient has a NaN; the hooks are called before and after each parameter."""
+        """Return whether any gradient has a NaN; the hooks are called before and after each parameter."""
         return self._gradients.any(lambda xp, g: xp.isnan(g).any(), self._slots.values(), pre_hook, post_hook)
 
     def check_inf_or_nan_grad(self, pre_hook: Hook | None = None, post_hook: Hook | None = None) -> bool:
-        """Whether any gradient has an element that is infinite or NaN; hooks as in the other checks."""
+        """Return whether any gradient has an element that is infinite or NaN; hooks as in the other checks."""
         return self._gradients.any(not_finite, self._slots.values(), pre_hook, post_hook)
 
     def __repr__(self) -> str:

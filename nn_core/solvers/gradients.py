@@ -39,7 +39,7 @@ def _clip(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Seq
 
 
 def not_finite(xp: Namespace, grad: Array) -> Any:
-    """Whether an element is NaN or infinite."""
+    """Return whether an element is NaN or infinite."""
     return ~xp.isfinite(grad).all()
 
 
@@ -67,7 +67,7 @@ class _Known:
         self.update = BoundUpdate(rule, members, self.hyper, targets)
 
     def is_current(self) -> bool:
-        """Whether the same gradients as before are to be changed, in the memory that was bound."""
+        """Return whether the same gradients as before are to be changed, in the memory that was bound."""
         return self.frozen.is_current() and self.update.is_current() and all_unwritten(self.skipped)
 
     def run(self, *numbers: float) -> None:
@@ -129,7 +129,7 @@ class Gradients:
         self._known[RESCALE.name].run(factor, limit)
 
     def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
-        """Whether `check` is true of any gradient."""
+        """Return whether `check` is true of any gradient."""
         before, after = active_hooks(pre, post) or ([], [])
         target = self._targets[0]
         xp = target.backend.namespace()

@@ -47,7 +47,7 @@ class Frozen:
         self._flags = [is_frozen(variable) for variable in self._variables]
 
     def is_current(self) -> bool:
-        """Whether the same parameters as before are frozen."""
+        """Return whether the same parameters as before are frozen."""
         # Setting the need_grad of any variable counts the version up, so most calls compare two numbers.
         if self._version != FLAGS_VERSION.value:
             if self._flags != [is_frozen(variable) for variable in self._variables]:
@@ -227,12 +227,14 @@ def why_nothing(slots: Collection[Slot]) -> str | None:
 
 
 def is_frozen(variable: Variable) -> bool:
-    """Whether `need_grad` was set to False; a variable whose flag was never set may be changed by hand-made gradients."""
+    """Return whether `need_grad` was set to False; a variable whose flag was never set may be changed by hand-made
+    gradients.
+    """
     return variable._need_grad is False
 
 
 def all_unwritten(slots: Collection[Slot]) -> bool:
-    """Whether all gradients hold nothing still."""
+    """Return whether all gradients hold nothing still."""
     return all(slot.member.grad.is_unwritten for slot in slots)
 
 

@@ -34,7 +34,7 @@ class Scale(Protocol):
 
 
 def follows_finiteness(loss_scale: Scale | None) -> bool:
-    """Whether `step` of a loss scale does what it is told, so that the device may decide before it is asked."""
+    """Return whether `step` of a loss scale does what it is told, so that the device may decide before it is asked."""
     return bool(getattr(loss_scale, "follows_finiteness", False))
 
 

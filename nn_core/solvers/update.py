@@ -186,7 +186,7 @@ class BoundUpdate:
         self._version = GRAPH_VERSION.value
 
     def is_current(self) -> bool:  # noqa: C901  # every update, for each parameter
-        """Whether the arrays are still in the memory that they had when they were bound."""
+        """Return whether the arrays are still in the memory that they had when they were bound."""
         for synced in self.synced:
             if synced.pending_fill is not None:
                 return False

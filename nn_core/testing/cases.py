@@ -124,7 +124,7 @@ def context_of(backend: str, dtype: str) -> Context:
 
 
 def has_kernel(spec: FunctionSpec) -> bool:
-    """Whether kernels run the function; views and composites have none."""
+    """Return whether kernels run the function; views and composites have none."""
     return not (spec.has("view") or spec.has("composite"))
 
 

@@ -25,7 +25,7 @@ def integers(*shape: int, low: int = 0, high: int) -> Draw:
 
 
 def levels(*shape: int, dtype: str = "int8") -> Draw:
-    """Integers of a dtype that are uniform in its range."""
+    """Return integers of a dtype that are uniform in its range."""
     bounds = np.iinfo(dtype)
     return lambda rng: rng.integers(bounds.min, bounds.max, shape, dtype, endpoint=True)
 

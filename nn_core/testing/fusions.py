@@ -158,7 +158,7 @@ def _leaf(array: Any, dtype: str) -> Variable:
 
 
 def is_chosen(case: FusionCase, fusions: Sequence[str], functions: Sequence[str], backends: Sequence[str]) -> bool:
-    """Whether a file of tests that names some fusions, functions and backends means a fusion.
+    """Return whether a file of tests that names some fusions, functions and backends means a fusion.
 
     It means those that it names, and those of the plugins whose functions it names; of the plugins of its backends where it
     names neither.

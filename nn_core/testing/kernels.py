@@ -37,7 +37,7 @@ class Guarded:
     _before: Numbers
 
     def intact(self) -> bool:
-        """Whether nothing was written outside of the array."""
+        """Return whether nothing was written outside of the array."""
         whole = np.asarray(self._space.to_numpy(self._whole))
         edges = np.concatenate([whole[: self._start], whole[self._start + self._size :]])
         return edges.tobytes() == self._before.tobytes()

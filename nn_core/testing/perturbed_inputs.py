@@ -48,7 +48,7 @@ def other_numbers(spec: FunctionSpec, sample: Sample, dtype: str) -> tuple[Input
 
 
 def has_other_results(spec: FunctionSpec) -> bool:
-    """Whether some sample of the function has a second call with other results, or cannot have one."""
+    """Return whether some sample of the function has a second call with other results, or cannot have one."""
     if spec.name in CONSTANT or not (spec.inputs or spec.has("seeded")):
         return True
     return any(other_numbers(spec, sample, "float32")[1] for sample in samples_of(spec))
@@ -93,7 +93,7 @@ def _results(spec: FunctionSpec, sample: Sample, inputs: Inputs, key: tuple[int,
 
 
 def _differ(one: Sequence[Numbers], other: Sequence[Numbers]) -> bool:
-    """Whether some result has another shape or numbers further away than any tolerance of the kit."""
+    """Return whether some result has another shape or numbers further away than any tolerance of the kit."""
     return any(a.shape != b.shape or not _are_close(a, b) for a, b in zip(one, other, strict=True))
 
 

@@ -63,7 +63,7 @@ class IterableBatches:
 
 
 def is_batches(data: Any) -> bool:
-    """Whether data are batches rather than a pair of arrays."""
+    """Return whether data are batches rather than a pair of arrays."""
     is_pair = isinstance(data, (tuple, list)) and len(data) == 2 and not any(isinstance(part, tuple) for part in data)
     if is_pair or isinstance(data, (tuple, dict, str)) or hasattr(data, "__array__"):
         return False

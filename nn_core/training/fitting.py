@@ -171,7 +171,7 @@ def fit(
         class_weight: A weight for each class, in their order: the loss is the weighted mean over the samples.
         sample_weight: A weight for each sample of arrays, by whose mean all are divided. A loss of your own has a value for
             each sample then.
-        metrics: What to report in place of the metrics of the task: names ("accuracy", "top5", "auc", "precision", "recall",
+        metrics: Reported instead of the metrics of the task: names ("accuracy", "top5", "auc", "precision", "recall",
             "f1"; "mae", "rmse", "r2") and functions ``metric(y, t)`` of all scores and targets as arrays; or some by name.
         callbacks: Functions ``callback(epoch, values)``, called after each epoch with its means; one that returns True ends
             training.
@@ -231,7 +231,7 @@ def fit(
 
 
 def _goes_on(resume: bool, go_on: bool, fresh: bool) -> bool:
-    """Whether a network that was trained before is no mistake."""
+    """Return whether a network that was trained before is no mistake."""
     if fresh and (resume or go_on):
         raise ArgumentError("fit: fresh must be False with resume or go_on, got True")
     return resume or go_on or fresh

@@ -129,7 +129,7 @@ def checked_metrics(task: str, given: Sequence[MetricLike] | Mapping[str, Metric
 
 
 def _is_name(task: str, metric: object) -> bool:
-    """Whether `metric` is the name of a metric of a task."""
+    """Return whether `metric` is the name of a metric of a task."""
     is_top = isinstance(metric, str) and task == "classification" and _TOP.fullmatch(metric)
     return bool(is_top) or (isinstance(metric, str) and metric in _NAMED[task])
 

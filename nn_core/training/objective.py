@@ -25,9 +25,9 @@ class Objective:
 
     Args:
         task: "classification" or "regression".
-        loss: ``loss(y, t)`` in place of that of the task; values of several elements are averaged.
+        loss: ``loss(y, t)`` instead of that of the task; values of several elements are averaged.
         class_weight: A weight for each class, in their order.
-        metrics: Names and functions in place of the metrics of the task.
+        metrics: Names and functions instead of the metrics of the task.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ def set_state_of(name: str, item: Any, state: Any) -> None:
 
 
 def _is_parameters(item: object) -> bool:
-    """Whether `item` has Variables by name, or is a scope: dictionaries of Variables and of further ones."""
+    """Return whether `item` has Variables by name, or is a scope: dictionaries of Variables and of further ones."""
     members = item.values() if isinstance(item, Mapping) else ()
     return bool(members) and all(isinstance(value, Variable) or _is_parameters(value) for value in members)
 

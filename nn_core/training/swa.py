@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 class WeightAverage:
     """Means of parameters with equal weights (SWA); as an extension of the trainer it takes in one point each epoch.
 
-    Training with a large or cyclic learning rate moves around a flat minimum; the mean of its points lies inside. Start it
+    Training with a large or cyclic learning rate moves around a flat minimum; the mean of its points is inside. Start it
     when the loss no longer falls much. The running statistics of normalizations do not belong to the mean: compute them by
     `renew_statistics` while it is applied. To keep it in checkpoints, extend the trainer by it, or name it in
     ``save_checkpoint``.

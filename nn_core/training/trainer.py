@@ -356,7 +356,7 @@ class Trainer:
             self.stop_reason = self._until.reason
 
     def _ends_together(self, signals: StopSignals) -> bool:
-        """Whether this process is to end, as all ranks do where any of them is; stop where any has a reason to stop.
+        """Return whether this process is to end, as all ranks do where any of them is; stop where any has a reason to stop.
 
         A clock, a signal or an error of one may say so.
         """

@@ -311,7 +311,7 @@ class Watched(Trigger):
         return self._sign * trainer.observation[self.key] if self.key in trainer.observation else math.nan
 
     def improves(self, value: float) -> bool:
-        """Whether `value` is the best so far, which it is from now on."""
+        """Return whether `value` is the best so far, which it is from now on."""
         if not self._sign * value < self._best - self._min_delta:
             return False
         self._best = self._sign * value

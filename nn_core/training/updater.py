@@ -383,7 +383,7 @@ class Updater:
         return found
 
     def _is_left_to_the_solver(self, solvers: Sequence[Solver]) -> bool:
-        """Whether nothing but the norm of the gradients of one solver decides about the update."""
+        """Return whether nothing but the norm of the gradients of one solver decides about the update."""
         return len(solvers) == 1 and not self._hooks and follows_finiteness(self.loss_scale)
 
     def _update_if_finite(self, solver: Solver) -> bool:

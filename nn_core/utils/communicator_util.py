@@ -48,5 +48,5 @@ def current_communicator() -> MultiProcessDataParallelCommunicator | None:
 
 
 def single_or_rankzero() -> bool:
-    """Whether this process writes logs and files: it is alone, or has rank 0."""
+    """Return whether this process writes logs and files: it is alone, or has rank 0."""
     return not _current or _current[0].rank == 0

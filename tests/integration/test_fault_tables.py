@@ -49,7 +49,7 @@ TESTS = {
 
 
 def named(page: str) -> list[str]:
-    """The tests in the last column of the table."""
+    """Return the tests in the last column of the table."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     table = text.partition("# What is promised under which fault\n\n")[2].partition("\n\n")[0]
     return re.findall(r"\| `(\w+)` \|$", table, re.MULTILINE)

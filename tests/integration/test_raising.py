@@ -96,7 +96,7 @@ class Training:
         self.solver.update(update_pre_hook=self.fuse, update_post_hook=self.fuse)
 
     def burn(self, call, at):
-        """Whether `call` was ended by the fuse."""
+        """Return whether `call` was ended by the fuse."""
         self.fuse.count, self.fuse.burns_at = 0, at
         try:
             call()

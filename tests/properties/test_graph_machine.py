@@ -175,7 +175,9 @@ def leaves_of(order):
 
 
 def read_and_written(order):
-    """Whether an array is a leaf's and a function's at once: unlinked variables beside those they were unlinked from."""
+    """Return whether an array is a leaf's and a function's at once: unlinked variables beside those they were unlinked
+    from.
+    """
     stores = {id(array) for leaf in leaves_of(order) for array in (leaf.store, leaf.gradient)}
     return any(id(value.gradient) in stores or (value.operation != "view" and id(value.store) in stores) for value in order)
 

@@ -40,7 +40,7 @@ OF_MODULE = ["@affine_0/affine/W", "@affine_0/affine/b", "@batchnorm_1/bn/beta",
 
 
 def sources() -> Mapping[str, tuple[Any, list[str]]]:
-    """Each source, and the names of its parameters to train."""
+    """Return each source, and the names of its parameters to train."""
     in_scope()
     with nn.parameter_scope("encoder") as scope:
         inside = [name.removeprefix("encoder/") for name in NAMES]

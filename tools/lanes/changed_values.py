@@ -42,7 +42,7 @@ _TEXTS: Final = (
     "Repeat",
     "Buffer",
 )
-#: Arrays in place of those of a cache or a table.
+#: Arrays instead of those of a cache or a table.
 _ARRAYS: Final = (
     np.zeros(0), np.zeros((0, 3)), np.float32(1), np.ones((1, 1, 1, 1)), np.full(3, np.nan), np.array(["a", "b"]),
     np.ones(2, complex), np.array([None, {}]), np.zeros(2, [("a", "i4")]), np.array(["2020-01-01"], "M8[D]"),

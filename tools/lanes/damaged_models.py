@@ -89,7 +89,7 @@ def outcome(data: bytes) -> str:
 
 
 def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
-    """How results differ; empty where they do not."""
+    """Return how results differ; empty where they do not."""
     for mine, theirs in zip(found, expected, strict=True):
         wanted = np.asarray(theirs)
         if mine.shape != wanted.shape or not np.allclose(mine, wanted, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
@@ -98,7 +98,7 @@ def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
 
 
 def _agrees_with_runtime(data: bytes, inputs: dict[str, Any], found: Sequence[Any]) -> bool | None:
-    """Whether onnxruntime has these results; None where it takes the model for wrong."""
+    """Return whether onnxruntime has these results; None where it takes the model for wrong."""
     try:
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
         expected = session.run(None, inputs)

@@ -439,7 +439,7 @@ def grown(case: Case, rng: np.random.Generator) -> Case:
 
 
 def fits(case: Case) -> bool:
-    """Whether the arguments of the call allow these shapes."""
+    """Return whether the arguments of the call allow these shapes."""
     nn.clear_parameters()
     try:
         with nn.auto_forward():

@@ -298,7 +298,7 @@ class Standard:
         self.outcome = bench.outcome(planted, STANDARD)
 
     def differs(self, found: Outcome, way: Way = STANDARD) -> str:
-        """How an outcome differs; empty where it does not."""
+        """Return how an outcome differs; empty where it does not."""
         expected = self.outcome
         if isinstance(expected, str) and way.run.startswith("infer"):
             expected = self._bench.outcome(self._planted, WITHOUT_GRADIENTS)
@@ -326,7 +326,7 @@ class Standard:
         return _first(wrong, one, other)
 
     def _may_end(self, name: str) -> bool:
-        """Whether a ReLU behind the function makes 0 of what is or is not NaN: of infinities, and of all gradients."""
+        """Return whether a ReLU behind the function makes 0 of what is or is not NaN: of infinities, and of all gradients."""
         rectified = self._planted.chained or self._planted.spec.name.startswith("Fused")
         return rectified and (self._planted.special != "nan" or not name.startswith("output"))
 
@@ -340,7 +340,9 @@ class Standard:
 
 
 def _has_signs(spec: FunctionSpec) -> bool:
-    """Whether the sign of a zero is promised: where each element comes from one element, and nothing is chosen or added up."""
+    """Return whether the sign of a zero is promised: where each element comes from one element, and nothing is chosen or
+    added up.
+    """
     moves = spec.has("view") or spec.topic == "shape"
     return (spec.has("pointwise") or moves) and spec.name not in UNSIGNED
 
@@ -380,7 +382,7 @@ def all_planted(dtypes: Sequence[str], rng: np.random.Generator) -> Iterator[Pla
 
 
 def _is_floating(spec: FunctionSpec, sample: Sample) -> bool:
-    """Whether the first output is, as it must be in a chain."""
+    """Return whether the first output is, as it must be in a chain."""
     kinds = [array.dtype.kind for array in numbers_of(spec, sample) if array is not None]
     return spec.outputs[0].dtype == "float" or (spec.outputs[0].dtype == "same" and kinds[:1] == ["f"])
 

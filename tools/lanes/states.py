@@ -208,7 +208,7 @@ def _killer(at: int, only_changes: bool) -> Callable[[FrameType, str, object], N
 
 
 def _is_change(event: str, arg: object) -> bool:
-    """Whether it is a call that changes files or folders."""
+    """Return whether it is a call that changes files or folders."""
     return event == "c_call" and isinstance(arg, BuiltinFunctionType) and arg.__name__ in _CHANGES
 
 
@@ -262,7 +262,7 @@ class Model:
     has_begun: bool = False
 
     def expected_end(self, action: Action) -> str:
-        """How the action has to end if nothing disturbs it: "refused", "damaged" or ""."""
+        """Return how the action has to end if nothing disturbs it: "refused", "damaged" or ""."""
         if action.meets_lock:
             return "refused"
         has_checkpoints = bool(checkpoints_in(self.folder)) and self.pushed is None
@@ -324,7 +324,7 @@ class Model:
         yield from self._progress(action, outcome, whole)
 
     def _kept(self, now: dict[str, str], outcome: Outcome) -> Iterator[str]:
-        """Whether everything that was moved aside, or is to be, is there, and a run that has begun is alone."""
+        """Yield whether everything that was moved aside, or is to be, is there, and a run that has begun is alone."""
         for name, digest in self.aside.items():
             if now.get(name) != digest:
                 yield f"{name}, which was aside, is lost or has changed"
@@ -347,7 +347,7 @@ class Model:
         return _whole(self.folder) if self.pushed is None else {}
 
     def _progress(self, action: Action, outcome: Outcome, whole: dict[int, tuple[int, int]]) -> Iterator[str]:
-        """Whether the checkpoints, the log and the end are those of the run."""
+        """Yield whether the checkpoints, the log and the end are those of the run."""
         now = self._own_checkpoints()
         if max(now, default=0) < max(whole, default=0) and action.way == "resume":
             yield f"the newest checkpoint was {max(whole)}, and is {max(now, default=0)}"
@@ -363,7 +363,7 @@ class Model:
             self.is_finished = runs[-1]["is_finished"]  # it may have been killed after its end, or before it was continued
 
     def _ended(self, action: Action, now: Mapping[int, object], began_at: int) -> Iterator[str]:
-        """Whether a run that has ended has left what it should."""
+        """Yield whether a run that has ended has left what it should."""
         last = max(action.until, began_at)
         lines = [json.loads(line) for line in (self.folder / "log.jsonl").read_text().splitlines()]
         expected = [(number, float(value_after(self.start or 0, number) % 1000)) for number in range(1, last + 1)]

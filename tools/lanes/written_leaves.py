@@ -228,7 +228,9 @@ class Graph:
 
 
 def agree(given: Outcome, expected: Outcome, *dtypes: Any) -> bool:
-    """Whether outcomes differ by rounding at most: a function that shows its input may copy it once that is another array."""
+    """Return whether outcomes differ by rounding at most: a function that shows its input may copy it once that is
+    another array.
+    """
     if isinstance(given, str) or isinstance(expected, str):
         return given == expected
     tolerance = max(4 * float(np.finfo(dtype).eps) for dtype in map(np.dtype, ("float32", *dtypes)) if dtype.kind == "f")

@@ -89,7 +89,7 @@ def results_of(folder: Path, seed: int, package: str) -> tuple[dict[str, Any], d
 
 
 def difference(ours: Any, theirs: Any, is_random: bool) -> str:
-    """How two arrays differ; "" if they do not."""
+    """Return how two arrays differ; "" if they do not."""
     if ours.dtype.kind == "U":
         return "" if ours.tolist() == theirs.tolist() else f"{ours.tolist()} in place of {theirs.tolist()}"
     if ours.shape != theirs.shape:
@@ -145,7 +145,9 @@ def _judge(folder: Path, seed: int, found: dict[str, str], both: tuple[dict[str,
 
 
 def _moves(moved: Any, ours: Any, theirs: Any) -> bool:
-    """Whether an array changes with the last digits of inputs and parameters about as much as it differs from NNabla's."""
+    """Return whether an array changes with the last digits of inputs and parameters about as much as it differs from
+    NNabla's.
+    """
     if ours.dtype.kind == "U" or not moved.shape == ours.shape == theirs.shape:
         return False
     change, error = (np.nanmax(np.abs(np.subtract(other, ours, dtype=float)), initial=0.0) for other in (moved, theirs))

@@ -25,7 +25,7 @@ def modules() -> Iterator[tuple[str, list[str]]]:
 
 
 def is_there(module: str, name: str) -> bool:
-    """Whether nn_core has a name of a module of NNabla."""
+    """Return whether nn_core has a name of a module of NNabla."""
     try:
         found = import_module(RENAMED.get(module, module.replace("nnabla", "nn_core", 1)))
         for part in name.split("."):

@@ -183,7 +183,7 @@ def _verdict(ours: bool | None, theirs: bool | None) -> str:
 
 
 def close(given: np.ndarray, expected: np.ndarray | None, tolerance: float) -> bool:
-    """Whether two results are equal in shape, in NaN and infinities, and up to `tolerance` of the largest number."""
+    """Return whether two results are equal in shape, in NaN and infinities, and up to `tolerance` of the largest number."""
     if expected is None or given.shape != expected.shape:
         return False
     given, expected = given.astype(np.float64), expected.astype(np.float64)
@@ -195,7 +195,7 @@ def close(given: np.ndarray, expected: np.ndarray | None, tolerance: float) -> b
 
 
 def _is_slope(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray], name: str, gradient: np.ndarray) -> bool | None:
-    """Whether a gradient is that of float64: differences of the sum that it is the gradient of say so at some places.
+    """Return whether a gradient is that of float64: differences of the sum that it is the gradient of say so at some places.
 
     None where that sum has no slope: where it is infinite or NaN, or has other slopes before than after each of these places.
     """

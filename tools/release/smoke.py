@@ -162,7 +162,7 @@ class Training:
 
 
 def _verdict(found: Mapping[str, Training], place: CheckedBackend) -> tuple[bool, str]:
-    """Whether all ways of a training give the same bits, and the last one was recorded if that is possible."""
+    """Return whether all ways of a training give the same bits, and the last one was recorded if that is possible."""
     first, *others = found
     differ = [way for way in others if found[way].bits != found[first].bits]
     if differ:

@@ -19,7 +19,7 @@ def _divided(shape: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list
 
 
 def _ends_with(axes: Sequence[int], own: Sequence[int]) -> bool:
-    """Whether the axes that have parameters follow all others."""
+    """Return whether the axes that have parameters follow all others."""
     return sorted(axes, key=lambda axis: axis in own) == axes
 
 

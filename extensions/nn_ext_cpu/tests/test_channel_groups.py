@@ -14,7 +14,7 @@ Compare: TypeAlias = Callable[..., None]
 
 
 def images(*shape: int) -> np.ndarray[Any, Any]:
-    """Numbers far from 0, so that a variance that cancels shows."""
+    """Return numbers far from 0, so that a variance that cancels shows."""
     return (np.random.default_rng(0).standard_normal(shape) * 2 + 7).astype(np.float32)
 
 

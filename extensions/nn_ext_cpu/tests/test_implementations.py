@@ -13,7 +13,7 @@ def images(*shape: int) -> nn.Variable:
 
 
 def is_fast(name: str) -> bool:
-    """Whether it is one of the methods for convolutions."""
+    """Return whether it is one of the methods for convolutions."""
     return name in ("Winograd", "unfolded product") or (name.startswith("oneDNN ") and "ref" not in name)
 
 

@@ -43,7 +43,7 @@ def gatherings(half, monkeypatch):
 
 @pytest.fixture
 def runs(half, monkeypatch):
-    """How many arrays were cast, for each launch of a cast, by itself or in a graph."""
+    """Return how many arrays were cast, for each launch of a cast, by itself or in a graph."""
     import fake_cupy
 
     from nn_ext_cuda.codegen.casts import CastStep

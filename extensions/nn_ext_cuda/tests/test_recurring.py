@@ -51,7 +51,7 @@ def without_garbage():
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often runners were bound, and recorded graphs replayed."""
+    """Return how often runners were bound, and recorded graphs replayed."""
     import fake_cupy
 
     from nn_ext_cuda.launch import program

@@ -54,6 +54,6 @@ def stand_in(array: Array | None, alignment: int) -> Array | None:
 
 
 def on_stand_ins(step: Any, given: Sequence[Array | None], used: Sequence[Array | None]) -> Any:
-    """Return a step that uses some arrays in place of those that were given: itself where they are the same."""
+    """Return a step that uses some arrays instead of those that were given: itself where they are the same."""
     moved = [(array, copy) for array, copy in zip(given, used, strict=True) if copy is not array]
     return AlignedStep(step, moved) if moved else step

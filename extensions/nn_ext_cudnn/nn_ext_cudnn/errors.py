@@ -115,7 +115,7 @@ def failure(function: str, status: int, detail: str = "") -> CudnnError:
 
 
 def is_final(error: CudnnError) -> bool:
-    """Whether no other kernel can help: memory has run out, or the device has failed."""
+    """Return whether no other kernel can help: memory has run out, or the device has failed."""
     return isinstance(error, CudnnMemoryError) or error.status // 1000 == 5
 
 

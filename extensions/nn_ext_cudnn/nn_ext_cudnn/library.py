@@ -58,7 +58,7 @@ def load() -> ctypes.CDLL | None:
 
 
 def is_present() -> bool:
-    """Whether libcudnn can be found; quick, and nothing of it is started."""
+    """Return whether libcudnn can be found; quick, and nothing of it is started."""
     return load() is not None
 
 

@@ -30,7 +30,7 @@ def allow_nondeterministic(allowed: bool = True) -> None:
 
 
 def is_nondeterministic_allowed() -> bool:
-    """Whether engines may give other bits from run to run."""
+    """Return whether engines may give other bits from run to run."""
     return _nondeterministic
 
 
@@ -46,7 +46,7 @@ def allow_autotuning(allowed: bool = True) -> None:
 
 
 def is_autotuning_allowed() -> bool:
-    """Whether engines for exact float32 convolutions are timed."""
+    """Return whether engines for exact float32 convolutions are timed."""
     return _autotuning
 
 
@@ -67,7 +67,7 @@ def excluded_notes(dtype: str) -> frozenset[int]:
 
 
 def prefers_channels_last(dtype: str) -> bool:
-    """Whether images of `dtype` should be channels-last in memory, as tensor cores read them.
+    """Return whether images of `dtype` should be channels-last in memory, as tensor cores read them.
 
     The engines for exact float32 and for double copy such images into the order of C and back; so everything that works
     on images keeps that order for them.

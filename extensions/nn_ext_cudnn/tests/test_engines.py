@@ -135,7 +135,7 @@ def link_stubs(folder):
 
 
 def is_installed(name, wheel):
-    """Whether a library can be loaded, or is in a wheel."""
+    """Return whether a library can be loaded, or is in a wheel."""
     try:
         return bool(wheel and find_spec(wheel)) or bool(ctypes.CDLL(name))
     except (OSError, ModuleNotFoundError):

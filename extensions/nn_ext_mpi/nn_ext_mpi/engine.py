@@ -36,7 +36,7 @@ class Request:
         self._request = request
 
     def done(self) -> bool:
-        """Whether it is over."""
+        """Return whether it is over."""
         return bool(self._request.Test())
 
     def wait(self, timeout_s: float | None) -> bool:
@@ -132,7 +132,7 @@ class MpiEngine:
         return MpiEngine(comm) if inside else None
 
     def agree(self, flag: bool) -> bool:
-        """Whether all processes have given True and all live; one answer for all. Needs ``is_tolerant``."""
+        """Return whether all processes have given True and all live; one answer for all. Needs ``is_tolerant``."""
         return agree(self._comm.target, flag)
 
     def shrink(self) -> "MpiEngine":

@@ -119,7 +119,7 @@ def describe() -> list[str]:
 
 
 def fault_tolerance(found: Found) -> str:
-    """Whether the survivors of a killed process could continue."""
+    """Return whether the survivors of a killed process could continue."""
     if found.family == "Open MPI":
         return "ULFM: with nn-core launch --elastic the others go on when a process is killed"
     return "none: a killed process ends the job"

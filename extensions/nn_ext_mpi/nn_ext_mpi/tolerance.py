@@ -24,12 +24,12 @@ REPLACE: Final = "NN_CORE_MPI_REPLACE"
 
 
 def is_tolerant(comm: "MPI.Comm") -> bool:
-    """Whether the library tells of lost processes and the job was started so that the others live on."""
+    """Return whether the library tells of lost processes and the job was started so that the others live on."""
     return os.environ.get(_SWITCH, "0") in ("1", "true") and hasattr(comm, "Shrink")
 
 
 def replaces_lost() -> bool:
-    """Whether processes are to be started in place of lost ones."""
+    """Return whether processes are to be started in place of lost ones."""
     return os.environ.get(REPLACE, "") == "1"
 
 
@@ -112,7 +112,7 @@ def _sign_off() -> None:
 
 
 def agree(comm: "MPI.Comm", flag: bool) -> bool:
-    """Whether all processes have given True and all live; the same answer on all of them."""
+    """Return whether all processes have given True and all live; the same answer on all of them."""
     from mpi4py import MPI
 
     try:

@@ -29,7 +29,7 @@ def why_not_tolerant() -> str:
 
 
 def can_rename_the_machine() -> bool:
-    """Whether processes may have host names of their own, as those of several machines do."""
+    """Return whether processes may have host names of their own, as those of several machines do."""
     command = ["unshare", "--uts", "hostname", "nodea"]
     return shutil.which("unshare") is not None and not subprocess.run(command, capture_output=True, check=False).returncode
 

@@ -96,7 +96,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, mapped: memoryview 
 
 
 def _difference(contents: memoryview, info: zipfile.ZipInfo, name: str) -> str | None:
-    """How the bytes of a member differ from those that the archive lists."""
+    """Return how the bytes of a member differ from those that the archive lists."""
     if len(contents) == info.file_size and crc32(contents) == info.CRC:
         return None
     return f"{name}: the file must be a whole zip archive, got: Bad CRC-32 for file {info.filename!r}"

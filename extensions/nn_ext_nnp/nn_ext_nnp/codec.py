@@ -46,7 +46,7 @@ def parse_text(data: bytes, file: str) -> Any:
 
 
 def _blanks_from(data: bytes, start: int) -> int:
-    """How many blanks follow each other in a text."""
+    """Return how many blanks follow each other in a text."""
     found = re.compile(rb"[^ \t\r\f\v]").search(data, start)
     return (len(data) if found is None else found.start()) - start
 

@@ -362,7 +362,7 @@ def _with_variable_batch(network: Any, batch_size: int) -> Any:
 
 
 def _follows_batch(function: Any, buffers: Collection[str]) -> bool:
-    """Whether a function has a shape among its settings that is that of its samples."""
+    """Return whether a function has a shape among its settings that is that of its samples."""
     return function.type in _SHAPED and (not function.input or any(name in buffers for name in function.input))
 
 

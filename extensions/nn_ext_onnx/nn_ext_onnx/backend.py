@@ -97,7 +97,7 @@ class NnCoreBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether the graph can be built from the shapes that the model gives."""
+        """Return whether the graph can be built from the shapes that the model gives."""
         try:
             Loader(model).load({}, {}, {})
         except NNCoreError:

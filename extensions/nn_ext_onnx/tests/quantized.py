@@ -10,7 +10,7 @@ make = helper.make_node
 
 
 def model_of(nodes, inputs, outputs, constants, opset=13):
-    """A model from nodes; inputs and outputs by their types and shapes, float where there is none."""
+    """Return a model from nodes; inputs and outputs by their types and shapes, float where there is none."""
 
     def described(entries):
         typed = [
@@ -161,14 +161,14 @@ WAYS = {
 
 
 def quantized(net, way, opset, path):
-    """The quantized model of a network, and inputs for it."""
+    """Return the quantized model of a network, and inputs for it."""
     model = NETS[net](np.random.default_rng(0), opset)
     WAYS[way](model, path)
     return onnx.load(path), Samples(model, 3).all
 
 
 def expected(model, feed):
-    """The results of onnxruntime without optimization."""
+    """Return the results of onnxruntime without optimization."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -178,7 +178,7 @@ def expected(model, feed):
 
 
 def step_of(model):
-    """The distance of two levels of the first output, None where it is not quantized."""
+    """Return the distance of two levels of the first output, None where it is not quantized."""
     numbers = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     last = [node for node in model.graph.node if model.graph.output[0].name in node.output]
     return float(numbers[last[0].input[1]].max()) if last[0].op_type == "DequantizeLinear" else None

@@ -19,7 +19,7 @@ def dtype_of(name):
 
 
 def numbers_of(name):
-    """All numbers that a narrow type has, but NaN and infinities."""
+    """Return all numbers that a narrow type has, but NaN and infinities."""
     bits = np.arange(16, dtype=np.uint8) if name.startswith(("int", "uint", "float4")) else np.arange(256, dtype=np.uint8)
     if name.startswith(("int", "uint")):
         info = {"int4": (-8, 8), "uint4": (0, 16), "int2": (-2, 2), "uint2": (0, 4)}[name]

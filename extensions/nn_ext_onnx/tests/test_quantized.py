@@ -23,14 +23,14 @@ UINT8, INT32 = TensorProto.UINT8, TensorProto.INT32
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """The quantizer recommends preprocessing in the log."""
+    """Keep out of the log that the quantizer recommends preprocessing."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)
 
 
 def steps_apart(net, way, opset, path):
-    """How far the results are from those of onnxruntime, in steps of the output, or 127ths of the largest number."""
+    """Return how far the results are from those of onnxruntime, in steps of the output, or 127ths of the largest number."""
     model, feeds = quantized(net, way, opset, path)
     prepared, found = prepare(model), 0.0
     for feed in feeds:
@@ -93,7 +93,7 @@ FUNCTIONS = {
 
 
 def one_node(kind, attributes, arrays, domain="com.microsoft", computed=(0,), opset=13):
-    """A model of one node and the arrays that it gets; the others are constants."""
+    """Return a model of one node and the arrays that it gets; the others are constants."""
     names = ["" if array is None else f"i{place}" for place, array in enumerate(arrays)]
     given = {name: np.asarray(array) for name, array in zip(names, arrays, strict=True) if name}
     feed = {f"i{place}": given.pop(f"i{place}") for place in computed}

@@ -31,7 +31,7 @@ class Exchange:
         self._finish: Callable[[list[Any]], None] | None = finish
 
     def done(self) -> bool:
-        """Whether it is over."""
+        """Return whether it is over."""
         return self.wait(0)
 
     def wait(self, timeout_s: float | None) -> bool:

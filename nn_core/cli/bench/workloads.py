@@ -68,7 +68,7 @@ class Framework:
     module: str
 
     def is_installed(self) -> bool:
-        """Whether all packages can be found; none is imported."""
+        """Return whether all packages can be found; none is imported."""
         return all(importlib.util.find_spec(package) is not None for package in self.packages)
 
 

@@ -63,12 +63,12 @@ class SampleWatch:
 
 
 def hanging(moment: Moment, timeout_s: float) -> BaseException:
-    """Return what there is in place of a batch whose worker takes too long."""
+    """Return what stands for a batch whose worker takes too long."""
     return _of_sample(moment, TimeoutError(f"DataIterator: a sample must be read within {timeout_s:g} s, got {moment}"))
 
 
 def deadly(moments: Iterable[Moment | None], exit_code: int | None, advice: str) -> BaseException:
-    """Return what there is in place of a batch whose workers have died.
+    """Return what stands for a batch whose workers have died.
 
     Args:
         moments: What each of them was doing, as far as it is known.

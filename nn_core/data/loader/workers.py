@@ -150,7 +150,7 @@ class _Thread(threading.Thread):
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        """Read tasks until there is None in place of one, or this thread was given up."""
+        """Read tasks until None comes instead of one, or this thread was given up."""
         while (request := self._requests.get()) is not None:
             task, self.future = request
             future = self.future
@@ -192,7 +192,7 @@ def _is_done(future: "Future[Batch]", timeout_s: float) -> bool:
 
 
 def _tick(timeout_s: float) -> float:
-    """How often somebody who waits looks at what hangs."""
+    """Return how often somebody who waits looks at what hangs."""
     return min(max(timeout_s / 8, 0.01), 1.0)
 
 

@@ -218,11 +218,11 @@ class AdaptedArray:
         return self._library.reduced("min", self)
 
     def any(self) -> "AdaptedArray":
-        """Whether any element is true."""
+        """Return whether any element is true."""
         return self._library.reduced("any", self)
 
     def all(self) -> "AdaptedArray":
-        """Whether all elements are true."""
+        """Return whether all elements are true."""
         return self._library.reduced("all", self)
 
     if TYPE_CHECKING:  # made below, from a table

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def is_everything(key: Any) -> bool:
-    """Whether a key names the whole array."""
+    """Return whether a key names the whole array."""
     return key is Ellipsis or key == () if isinstance(key, (EllipsisType, tuple)) else False
 
 
 def is_basic(key: Any) -> bool:
-    """Whether a key has only integers, slices, None and an ellipsis."""
+    """Return whether a key has only integers, slices, None and an ellipsis."""
     return all(isinstance(part, (int, np.integer, slice, EllipsisType)) or part is None for part in _parts(key)) and not any(
         isinstance(part, bool) for part in _parts(key)
     )

@@ -99,7 +99,7 @@ def in_dtype(value: float, dtype: str) -> complex:
 
 
 def is_held(value: float, dtype: str) -> bool:
-    """Whether a dtype has the number itself, and no other one close by."""
+    """Return whether a dtype has the number itself, and no other one close by."""
     try:
         return in_dtype(value, dtype) == value
     except ArgumentError:
@@ -107,5 +107,5 @@ def is_held(value: float, dtype: str) -> bool:
 
 
 def misses(value: float, dtype: str) -> bool:
-    """Whether a dtype of whole numbers or truths does not have a number."""
+    """Return whether a dtype of whole numbers or truths does not have a number."""
     return dtype_of(dtype).kind in "iub" and not is_held(value, dtype)

@@ -167,7 +167,7 @@ def _cut_of(old: Shape, *key: Any) -> _Cut:
 
 
 def _cut_anew(old: Shape, key: Sequence[Any]) -> _Cut:
-    """How to cut an array of shape `old`.
+    """Return how to cut an array of shape `old`.
 
     Returns:
         The settings of the slice, None where all of it is taken; the shape of the result; and for each of its axes which one
@@ -206,7 +206,7 @@ def _parts_of(key: Iterable[Any]) -> Iterator[Any]:
 
 
 def _whole_part(part: Any) -> Any:
-    """Return a part of an index with ints in place of whole floats; anything but a number and a slice of numbers as it is."""
+    """Return a part of an index with ints for whole floats; anything but a number and a slice of numbers as it is."""
     if isinstance(part, slice):
         return slice(*map(_whole_end, (part.start, part.stop, part.step)))
     try:
@@ -290,7 +290,7 @@ def _row(x: Any, part: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _is_mask(x: Any, index: Any) -> bool:
-    """Whether an index of the graph is a mask: its dtype is bool, or it computes a comparison of the array's shape."""
+    """Return whether an index of the graph is a mask: its dtype is bool, or it computes a comparison of the array's shape."""
     array = index.data if isinstance(index, Variable) else index
     if array.dtype.kind == "b":
         return True

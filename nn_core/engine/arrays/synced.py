@@ -216,7 +216,7 @@ class SyncedArray:
         return wanted if is_held(value, wanted) else "float32"
 
     def _is_up_to_date(self, key: Key) -> bool:
-        """Whether nobody can have written to the latest copy since the one under `key`, a valid one, was made of it."""
+        """Return whether nobody can have written to the latest copy since the one under `key`, a valid one, was made of it."""
         return self.latest is None or key == self.latest or not self.is_exported(self.latest)
 
     def rewritten(self) -> None:
@@ -287,7 +287,7 @@ class SyncedArray:
         self.exported = {**(self.exported or {}), key: lambda: exported}
 
     def is_exported(self, key: Key) -> bool:
-        """Whether somebody holds a view of the copy under `key`, and may write to it unseen."""
+        """Return whether somebody holds a view of the copy under `key`, and may write to it unseen."""
         return self._exported(key) is not None
 
     def _exported(self, key: Key) -> ExportedView | None:
@@ -437,7 +437,7 @@ def convert(source_key: Key, source: Array, target_key: Key, target: Array, exac
 
 
 def is_ready_on_device(synced: SyncedArray) -> bool:
-    """Whether values are in the memory of a device; its space is ready for array code then."""
+    """Return whether values are in the memory of a device; its space is ready for array code then."""
     latest = synced.latest
     if latest is None or latest[0] is HOST or synced.pending_fill is not None:
         return False

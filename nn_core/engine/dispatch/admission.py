@@ -34,7 +34,8 @@ def stated_api(module: ModuleType) -> int:
 
 
 def has_namespace(module: ModuleType) -> bool:
-    """Whether a module states ``VENDOR_NAMESPACE = True``: its functions are found with the name of the plugin in front only.
+    """Return whether a module states ``VENDOR_NAMESPACE = True``: its functions are found with the name of the plugin in front
+    only.
 
     Raises:
         PluginError: when it states something else.

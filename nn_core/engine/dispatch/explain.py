@@ -219,7 +219,7 @@ def _images(descs: Sequence[ArrayDesc | None]) -> tuple[ArrayDesc | None, ...]:
 
 
 def fusions_with(spec: FunctionSpec) -> Iterator[str]:
-    """Yield a sentence about each fusion of a plugin that may run something else in place of the function."""
+    """Yield a sentence about each fusion of a plugin that may run something else instead of the function."""
     for offer in PLUGINS.offered("passes", unlisted=False):
         if offer.role == "fusion":
             try:

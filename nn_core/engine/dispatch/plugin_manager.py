@@ -390,7 +390,7 @@ class Plugins:
         return result
 
     def _is_settled(self, key: str, look: Callable[[], object]) -> bool:
-        """Whether nobody but the owner of its prefix can have `key`."""
+        """Return whether nobody but the owner of its prefix can have `key`."""
         return bool(self.owners_by_prefix(key)) and look() is not None
 
     def owners_by_prefix(self, key: str) -> list[str]:

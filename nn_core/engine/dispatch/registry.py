@@ -169,7 +169,7 @@ class Registry:
         return sorted([*own, *(place for place, (owner, _) in self._overlays.items() if owner == plugin)])
 
     def has_overlays(self, plugin: str) -> bool:
-        """Whether `plugin` brought kernels for functions of others."""
+        """Return whether `plugin` brought kernels for functions of others."""
         return any(owner == plugin for owner, _ in self._overlays.values())
 
     def __iter__(self) -> Iterator[Added]:

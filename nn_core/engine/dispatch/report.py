@@ -71,7 +71,7 @@ def strict_dispatch(strict: bool = True) -> AbstractContextManager[bool | None]:
 
 
 def is_strict() -> bool:
-    """Whether leaving the device family of the first choice is an error here."""
+    """Return whether leaving the device family of the first choice is an error here."""
     # a block of the program says more than the environment
     strict = _strict.get()
     return settings().strict if strict is None else strict

@@ -133,7 +133,7 @@ def raise_refusal(
 def _refusal(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
 ) -> BaseException:
-    """Return the error to raise in place of `error`, which `function` raised for these arguments."""
+    """Return the error to raise instead of `error`, which `function` raised for these arguments."""
     is_ours = isinstance(error, NNCoreError)
     if (is_ours and not isinstance(error, AttributeError)) or not _is_own(error):
         return error
@@ -214,7 +214,7 @@ def _title(function: Callable[..., Any]) -> str:
 
 
 def _is_own(error: BaseException) -> bool:
-    """Whether nn_core has raised the exception, itself or by way of NumPy."""
+    """Return whether nn_core has raised the exception, itself or by way of NumPy."""
     entered = False
     for frame in _frames(error):
         file = frame.f_code.co_filename
@@ -251,7 +251,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value can be of an annotated type; True where that cannot be told."""
+    """Return whether a value can be of an annotated type; True where that cannot be told."""
     if wanted is Any:
         return True
     if isinstance(wanted, TypeVar):
@@ -268,7 +268,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def _is_checkable(plain: Any) -> bool:
-    """Whether `isinstance` answers for a type."""
+    """Return whether `isinstance` answers for a type."""
     is_protocol = getattr(plain, "_is_protocol", False) and not getattr(plain, "_is_runtime_protocol", False)
     return isinstance(plain, type) and not is_protocol
 

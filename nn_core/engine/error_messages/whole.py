@@ -43,7 +43,7 @@ def whole(value: Any) -> int:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one integer or floating-point number, also as an array without axes, and no sequence."""
+    """Return whether `value` is one integer or floating-point number, also as an array without axes, and no sequence."""
     return isinstance(value, (int, np.integer, *FLOATS)) or (isinstance(value, np.ndarray) and value.shape == ())
 
 
@@ -65,7 +65,7 @@ def takes_whole_numbers(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def with_whole_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the arguments of a call, those that `function` annotates as integers with ints in place of whole floats.
+    """Return the arguments of a call, those that `function` annotates as integers with ints for whole floats.
 
     Raises:
         ArgumentError: for a number with a fraction; names the function and the argument.
@@ -108,7 +108,7 @@ def _integers_of(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
 
 
 def _as_whole(function: str, name: str, value: Any) -> Any:
-    """`value` with ints in place of whole floats, also in a sequence; whatever else it is stays."""
+    """`value` with ints for whole floats, also in a sequence; whatever else it is stays."""
     if isinstance(value, (np.integer, *FLOATS)) or (isinstance(value, np.ndarray) and value.shape == ()):
         try:
             return whole(value)

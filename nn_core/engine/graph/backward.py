@@ -97,7 +97,7 @@ def _checked_start(root: Value, grad: Any) -> Any:
 
 
 def _clears(clear_buffer: bool) -> bool:
-    """Whether a pass frees what its flag says, which a setting may forbid."""
+    """Return whether a pass frees what its flag says, which a setting may forbid."""
     return clear_buffer and not keeps_values()
 
 

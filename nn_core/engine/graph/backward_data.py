@@ -50,7 +50,7 @@ class BackwardPlan(Plan):
         self.freed: list[SyncedArray] = []
 
     def is_bound(self) -> bool:
-        """Whether data and gradients are still where the plan reads and writes them."""
+        """Return whether data and gradients are still where the plan reads and writes them."""
         return (
             super().is_bound()
             and all(storage.data is data and storage.made_grad is grad for storage, data, grad in self.storages)
@@ -159,7 +159,7 @@ class ForwardData:
         return _all_or_none(node, flags) if kernel.layout == "any" else tuple(flags)
 
     def _lies_channels_last(self, storage: Storage) -> bool:
-        """Whether the data of a storage is channels-last, whether or not the pass has asked for it."""
+        """Return whether the data of a storage is channels-last, whether or not the pass has asked for it."""
         synced = storage.data.synced
         if storage.data.shape != synced.shape:
             return False  # a view in another shape is read in C order
@@ -354,7 +354,7 @@ class GradientSums:
         return Buffer(synced.shape, key[1], key[0], array)
 
     def _has_values(self, target: GradientTarget) -> bool:
-        """Whether the gradient of a target holds a number to add to; else the first contribution overwrites it."""
+        """Return whether the gradient of a target holds a number to add to; else the first contribution overwrites it."""
         if not target.is_leaf or target.grad is None:
             return target.written
         return not self._overwrite or target.grad in self._written
@@ -386,7 +386,7 @@ class GradientSums:
     def _totals(
         self, gradients: Sequence[Buffer | None], additions: Sequence[tuple[GradientTarget, Buffer]]
     ) -> dict[int, Buffer]:
-        """Return the totals to which a kernel may add in place of writing gradients, by the places of these."""
+        """Return the totals to which a kernel may add instead of writing gradients, by the places of these."""
         totals: dict[int, Buffer] = {}
         for target, part in additions:
             total = target.buffer

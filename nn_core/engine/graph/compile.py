@@ -270,7 +270,7 @@ def found(synced: SyncedArray) -> Buffer | None:
 
 
 def _is_unfit(buffer: Buffer, contiguous: bool, strided: bool) -> bool:
-    """Whether a reader that takes C order, or memory of which only the last axis is dense, has to get a copy."""
+    """Return whether a reader that takes C order, or memory of which only the last axis is dense, has to get a copy."""
     return (contiguous and buffer.channels_last) or (buffer.strided and not strided)
 
 
@@ -305,7 +305,7 @@ def _dtype_read(value: Value, dtypes: Mapping[SyncedArray, str], floating: str |
 
 
 def is_view(node: Node) -> bool:
-    """Whether the output of `node` is the memory of its input."""
+    """Return whether the output of `node` is the memory of its input."""
     return (
         node.spec.has("view")
         and node.python is None

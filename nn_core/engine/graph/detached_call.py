@@ -291,7 +291,7 @@ def _left_by_run(node: Node, result: NdArray, n_visible: int) -> list[NdArray] |
 
 
 def gradient_reads(node: Node, position: int, input_position: int | None = None, output_position: int | None = None) -> bool:
-    """Whether the gradient of one input depends on the data of an input or output, as the gradient rule has it."""
+    """Return whether the gradient of one input depends on the data of an input or output, as the gradient rule has it."""
     if not node.spec.differentiable:
         return False
     rule = gradient_of(node.spec.name)

@@ -107,7 +107,7 @@ _Slot: TypeAlias = "int | tuple[int, int]"
 
 
 def is_new(key: Any) -> bool:
-    """Whether few graphs of this structure were seen lately, and another one came last; from now on it is one more."""
+    """Return whether few graphs of this structure were seen lately, and another one came last; from now on it is one more."""
     # by hash: a key would keep the leases and the kernels in it alive
     key = hash(key)
     n_seen = _SEEN.get(key, 0)

@@ -234,7 +234,7 @@ def emit_forward(
 
 
 def _takes_as_stored(builder: Builder, node: Node, layout: str, contiguous: set[SyncedArray]) -> bool:
-    """Whether a kernel that asks for `layout` gets channels-last arrays as they are."""
+    """Return whether a kernel that asks for `layout` gets channels-last arrays as they are."""
     if layout == "any":
         return _all_channels_last(builder, node, contiguous)
     return layout == "channels_last" or (layout == "first" and _first_channels_last(builder, node))
@@ -271,7 +271,9 @@ def _output_buffers(node: Node, kernel: PreparedKernel, contiguous: set[SyncedAr
 
 
 def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray]) -> bool:
-    """Whether all inputs have one shape and are channels-last, and the outputs may be: the kernel then runs on them so."""
+    """Return whether all inputs have one shape and are channels-last, and the outputs may be: the kernel then runs on
+    them so.
+    """
     if any(storage.data.synced in contiguous for storage in node.storages):
         return False
     shapes = set()
@@ -287,7 +289,7 @@ def _all_channels_last(builder: Builder, node: Node, contiguous: set[SyncedArray
 
 
 def _first_channels_last(builder: Builder, node: Node) -> bool:
-    """Whether the first input, in its own shape, is channels-last."""
+    """Return whether the first input, in its own shape, is channels-last."""
     value = node.inputs[0] if node.inputs else None
     if value is None:
         return False

@@ -227,7 +227,7 @@ def _relevant(order: Sequence[Node], wanted: set[Storage]) -> set[Node]:
 
 
 def _leads_to(value: Value, relevant: set[Node], wanted: set[Storage]) -> bool:
-    """Whether a gradient that arrives at `value` is one that was asked for, or leads to one."""
+    """Return whether a gradient that arrives at `value` is one that was asked for, or leads to one."""
     if value.storage in wanted:
         return True
     # a flag that was set to False stops the gradient here; None says what the function says

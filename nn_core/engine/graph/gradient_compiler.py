@@ -154,7 +154,7 @@ class GradientCompiler:
         return None if grad.channels_last or grad.strided else grad
 
     def _makes_strided(self, value: Value) -> bool:
-        """Whether the function that has made a value reads its gradient in any order."""
+        """Return whether the function that has made a value reads its gradient in any order."""
         node = value.producer
         if node is None or node.python is not None or is_view(node) or arrangement_of(node) is not None:
             return False
@@ -178,7 +178,7 @@ class GradientCompiler:
         return True
 
     def _is_cleared(self, target: GradientTarget) -> bool:
-        """Whether nobody sees a gradient after the pass."""
+        """Return whether nobody sees a gradient after the pass."""
         return self._plan.clear_buffer and not target.is_leaf and not target.value.persistent
 
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
@@ -354,7 +354,7 @@ class GradientCompiler:
 
 
 def _reads_what_changes(node: Node) -> bool:
-    """Whether the gradient of a function reads an input that the function rewrites."""
+    """Return whether the gradient of a function reads an input that the function rewrites."""
     rewritten = {id(value) for value in node.rewritten()}
     needed, _ = needed_data(node) if rewritten else ((), ())
     return any(id(value) in rewritten for value, reads in zip(node.inputs, needed, strict=False) if reads)

@@ -22,7 +22,9 @@ from nn_core.typing import Array, Shape
 
 
 def keeps_precisely(kernel: PreparedKernel) -> bool:
-    """Whether the gradient of a call may compute from its aux outputs: half precision holds too few digits of a mean."""
+    """Return whether the gradient of a call may compute from its aux outputs: half precision holds too few digits of a
+    mean.
+    """
     n_aux = sum(entry.aux for entry in kernel.spec.outputs)
     return not any(dtype in NARROW for dtype in kernel.output_dtypes[len(kernel.output_dtypes) - n_aux :])
 
@@ -183,7 +185,7 @@ def require_gradients(api: str, results: Sequence[Any], inputs: Sequence[Value |
 
 
 def _follows(result: Value, storages: Collection[Storage]) -> bool:
-    """Whether a value is computed from one of these storages, or from nothing, as a constant is."""
+    """Return whether a value is computed from one of these storages, or from nothing, as a constant is."""
     left, seen, is_constant = [result], set[Node](), True
     while left:
         value = left.pop()

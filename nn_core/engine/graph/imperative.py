@@ -70,7 +70,7 @@ def one_kind(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def has_ndarray(values: Iterable[Any]) -> bool:
-    """Whether one of `values` is an NdArray."""
+    """Return whether one of `values` is an NdArray."""
     return NdArray in map(type, values)
 
 

@@ -77,7 +77,7 @@ def _chain_of(
 
 
 def _rounds_before_jump(node: Node, readers: "Mapping[SyncedArray, Sequence[Node | None]]") -> bool:
-    """Whether fusing `node` would round the argument of a discontinuous function otherwise than `node` does.
+    """Return whether fusing `node` would round the argument of a discontinuous function otherwise than `node` does.
 
     A normalization is fused as a factor and an offset. It is exactly beta where its input is the mean; the fused function is
     only near beta, and a sign or a comparison after it would give something else. What a sum, such as a convolution, makes of

@@ -77,7 +77,9 @@ class Derivation:
         return [origin.value for origin in self._watched]
 
     def fits(self, counterpart: Callable[[Any], Any]) -> bool:
-        """Whether the part is the same for a copy of the graph; `counterpart` returns what stands for a variable there."""
+        """Return whether the part is the same for a copy of the graph; `counterpart` returns what stands for a variable
+        there.
+        """
         return self._shapes == tuple([counterpart(value).plain_shape for value in self.watched])
 
     def rebuilt(self, counterpart: Callable[[Any], Any]) -> list[tuple[Any, Any]]:

@@ -135,7 +135,7 @@ class Buffer:
 
 
 def is_contiguous(array: Array) -> bool:
-    """Whether a raw array is C-contiguous (arrays of namespaces without flags are)."""
+    """Return whether a raw array is C-contiguous (arrays of namespaces without flags are)."""
     flags = getattr(array, "flags", None)
     return True if flags is None else bool(flags.c_contiguous)
 

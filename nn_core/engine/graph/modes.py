@@ -37,7 +37,7 @@ def set_auto_forward(auto: bool) -> None:
 
 
 def get_auto_forward() -> bool:
-    """Whether functions are computed at the moment they are called.
+    """Return whether functions are computed at the moment they are called.
 
     Example:
         >>> with nn.auto_forward():
@@ -62,12 +62,12 @@ def no_grad(no_grad_: bool = True) -> AbstractContextManager[bool]:
 
 
 def get_no_grad() -> bool:
-    """Whether parameters are taken as constants now."""
+    """Return whether parameters are taken as constants now."""
     return NO_GRAD.get()
 
 
 def stops_gradients() -> bool:
-    """Whether functions that are called now need no gradient, whatever their inputs say."""
+    """Return whether functions that are called now need no gradient, whatever their inputs say."""
     # a static graph may be run with gradients later; in one the mode only makes parameters constants
     return NO_GRAD.get() and AUTO_FORWARD.get()
 
@@ -98,5 +98,5 @@ def set_global_recompute(recompute: bool) -> None:
 
 
 def get_global_recompute() -> bool:
-    """Whether outputs of functions are marked to be computed again."""
+    """Return whether outputs of functions are marked to be computed again."""
     return RECOMPUTE.get()

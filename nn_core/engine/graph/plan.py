@@ -70,7 +70,7 @@ class Binding(NamedTuple):
         return Binding(synced, key, copies.get(key), (latest, copies.get(latest) if latest else None), computed)
 
     def holds(self) -> bool:
-        """Whether the values are still in the same memory."""
+        """Return whether the values are still in the same memory."""
         synced, key, array, latest, computed = self
         copies = synced.copies
         if copies.get(key) is not array or (computed and synced.pending_fill is not None):
@@ -238,11 +238,11 @@ class Plan:
         return [Binding.of(leaf[0], leaf[1])._replace(array=arrays[leaf]) for leaf in self.leaves]
 
     def is_bound(self) -> bool:
-        """Whether everything that the plan reads and does not own is still where the plan reads it."""
+        """Return whether everything that the plan reads and does not own is still where the plan reads it."""
         return all(binding.holds() for binding in self.bindings)
 
     def may_read(self) -> bool:
-        """Whether the values of other plans that this one reads are still there."""
+        """Return whether the values of other plans that this one reads are still there."""
         for lease in self.leases:  # noqa: SIM110  # called in each pass, for one or two of them
             if not lease.alive:
                 return False
@@ -386,7 +386,7 @@ class Weights:
         self._seen: list[object] = []
 
     def are_unchanged(self) -> bool:
-        """Whether nobody can have written to the leaves since the last call."""
+        """Return whether nobody can have written to the leaves since the last call."""
         seen = [_held_by(synced, key) for synced, key in self._leaves]
         unchanged = None not in seen and seen == self._seen
         self._seen = seen

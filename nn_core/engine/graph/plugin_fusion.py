@@ -46,7 +46,7 @@ class Rewriting:
         self._written = [(place, value.storage.data.synced) for place, node in enumerate(order) for value in node.rewritten()]
 
     def separates(self, chain: Sequence[Node]) -> bool:
-        """Whether a function between those of `chain` rewrites what they read.
+        """Return whether a function between those of `chain` rewrites what they read.
 
         Fused functions all run in the place of the last, where they would read what was written.
         """
@@ -92,12 +92,12 @@ def _fused_chains(
 
 
 def _is_known(plugin: str, chain: Sequence[Node]) -> bool:
-    """Whether the plugin, which puts one operator in place of `chain`, knows all that these calls set."""
+    """Return whether the plugin, which puts one operator in place of `chain`, knows all that these calls set."""
     return all(reads(PLUGINS.known_operators(plugin, node.spec.name), node) for node in chain if node.spec.later)
 
 
 def reads(known: KnownOperators, node: Node) -> bool:
-    """Whether who knows operators so far reads everything that the call of `node` sets."""
+    """Return whether who knows operators so far reads everything that the call of `node` sets."""
     inputs = [None if value is None else value.storage.data for value in node.inputs]
     return known.refusal(node.spec, node.args, inputs) is None
 

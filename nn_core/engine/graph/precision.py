@@ -25,7 +25,7 @@ def wide_context(context: Context) -> Context:
 
 
 def widens(spec: FunctionSpec, context: Context) -> bool:
-    """Whether the gradient rule of a function computes in float32, though the function computes in half precision."""
+    """Return whether the gradient rule of a function computes in float32, though the function computes in half precision."""
     return context.dtype in NARROW and spec.name not in ROUND_ONCE
 
 

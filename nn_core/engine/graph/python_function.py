@@ -80,11 +80,11 @@ class PythonFunction:
         raise NotImplementedError(f"{type(self).__name__}: backward_impl() must be defined")
 
     def grad_depends_input_data(self, i: int, j: int) -> bool:
-        """Whether the gradient of input `i` reads the data of input `j`."""
+        """Return whether the gradient of input `i` reads the data of input `j`."""
         return True
 
     def grad_depends_output_data(self, i: int, o: int) -> bool:
-        """Whether the gradient of input `i` reads the data of output `o`."""
+        """Return whether the gradient of input `i` reads the data of output `o`."""
         return True
 
     def __call__(self, *inputs: Any, n_outputs: int = -1, outputs: Any = None) -> Any:

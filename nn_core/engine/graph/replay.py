@@ -142,7 +142,7 @@ class Template:
         self._pieces = [(call, [_as_given(origin, kernels) for origin in origins]) for call, origins in pieces]
 
     def fits(self) -> bool:
-        """Whether the parameters are still in the same memory."""
+        """Return whether the parameters are still in the same memory."""
         plan = self.plan
         if plan.version != GRAPH_VERSION.value:
             if not plan.is_bound():
@@ -234,7 +234,9 @@ class _TracePositions:
 
 
 def is_followed(root: Value) -> bool:
-    """Whether a trace has followed all calls that `root` depends on, and nobody has asked for a node or a flag since."""
+    """Return whether a trace has followed all calls that `root` depends on, and nobody has asked for a node or a flag
+    since.
+    """
     trace_node, trace = root.trace_node, root._trace
     if trace_node is None or not trace_node.whole or trace.broken or trace.version != FLAGS_VERSION.value:
         return False
@@ -316,18 +318,18 @@ def part_of(value: Value) -> GraphCall | None:
 
 
 def is_kept(value: Value) -> bool:
-    """Whether a lazy value holds an array, and may lose it."""
+    """Return whether a lazy value holds an array, and may lose it."""
     array = value.lazy_array
     return array is not None and array is not RELEASED and not value.persistent and not value.recompute
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node has a kernel, and its gradient does nothing but compute gradients."""
+    """Return whether a node has a kernel, and its gradient does nothing but compute gradients."""
     return node.python is None and node.kernel is not None and not node.spec.has("keeps_gradient")
 
 
 def _is_kept_node(node: Node) -> bool:
-    """Whether all results of a node hold values, and may lose them or have the memory of another value.
+    """Return whether all results of a node hold values, and may lose them or have the memory of another value.
 
     False as well for a node whose gradient does more than compute gradients.
     """

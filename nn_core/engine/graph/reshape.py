@@ -156,7 +156,7 @@ def _infer(order: Sequence[Node], compute: Callable[[Sequence[Value]], object] |
 
 
 def has_other_lengths(node: Node, shape_of: ShapeOf) -> bool:
-    """Whether settings that follow from the shapes of variables have become others."""
+    """Return whether settings that follow from the shapes of variables have become others."""
     setup = node.setup
     if not setup.sources:
         return False
@@ -208,7 +208,7 @@ def _is_private(node: Node, index: int) -> bool:
 
 
 def _is_shared(node: Node) -> bool:
-    """Whether the output of `node` is the memory that its input has, or had with another shape."""
+    """Return whether the output of `node` is the memory that its input has, or had with another shape."""
     if not isinstance(node.setup, ResolvedCall) or not node.setup.view or node.inputs[0] is None:
         return False
     result = node.storages[0].data
@@ -216,7 +216,7 @@ def _is_shared(node: Node) -> bool:
 
 
 def _lost_its_source(node: Node, changed: Container[Storage]) -> bool:
-    """Whether the output of `node` is a view of memory that its input has no more, or will not have."""
+    """Return whether the output of `node` is a view of memory that its input has no more, or will not have."""
     if not _is_shared(node):
         return False
     assert node.inputs[0] is not None
@@ -338,7 +338,7 @@ def change_leaf_shape(array: NdArray, shape: Shape, size: int) -> None:
 
 
 def _is_held_by_users(synced: SyncedArray) -> bool:
-    """Whether somebody else holds memory that is the array's own, and does not expect it to change."""
+    """Return whether somebody else holds memory that is the array's own, and does not expect it to change."""
     return synced.lease is None and any(map(synced.is_exported, synced.copies))
 
 

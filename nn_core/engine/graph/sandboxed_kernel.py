@@ -271,12 +271,12 @@ def read_only(array: Array) -> Array:
 
 
 def is_write(error: Exception) -> bool:
-    """Whether an exception is that of NumPy where a read-only array is written."""
+    """Return whether an exception is that of NumPy where a read-only array is written."""
     return isinstance(error, ValueError) and "read-only" in str(error)
 
 
 def is_trusted(module: str | None) -> bool:
-    """Whether the conformance kit runs on what a module defines in the tests of nn_core."""
+    """Return whether the conformance kit runs on what a module defines in the tests of nn_core."""
     return (module or "").partition(".")[0] in TRUSTED
 
 

@@ -37,7 +37,7 @@ def warn_of_shared_layers(order: Sequence[Node]) -> None:
 
 
 def _depends(order: Sequence[Node], first: Node, others: Sequence[Node]) -> bool:
-    """Whether one of `others` reads what follows from the result of `first`."""
+    """Return whether one of `others` reads what follows from the result of `first`."""
     reached = set(first.storages)
     for node in order[order.index(first) + 1 :]:
         if any(value is not None and value.storage in reached for value in node.inputs):

@@ -97,7 +97,7 @@ class TraceNode:
 
 
 def needs_grad(source: "TraceNode | Leaf") -> bool:
-    """Whether a gradient goes to an input."""
+    """Return whether a gradient goes to an input."""
     if not isinstance(source, TraceNode):
         return source[1]
     return source.through if source.need_grad is None else source.need_grad

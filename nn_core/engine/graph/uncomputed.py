@@ -16,7 +16,7 @@ _LOGGED: Final[set[str]] = set()
 
 
 def is_uncomputed(synced: SyncedArray) -> bool:
-    """Whether nobody has written the values yet: neither the function that computes them nor the program."""
+    """Return whether nobody has written the values yet: neither the function that computes them nor the program."""
     return synced.lease is UNCOMPUTED and synced.pending_fill is None
 
 

@@ -58,7 +58,7 @@ _ARRANGEMENTS: Final[Mapping[str, Callable[[Node], Arrangement]]] = {"Transpose"
 
 
 def arrangement_of(node: Node) -> Arrangement | None:
-    """How the function arranges elements; None if it does something else."""
+    """Return how the function arranges elements; None if it does something else."""
     make = _ARRANGEMENTS.get(node.spec.name) if node.python is None else None
     return None if make is None or not is_enabled("share_memory") else make(node)
 
@@ -91,7 +91,7 @@ def _all_in(buffer: Buffer) -> Iterator[Buffer]:
 
 
 def _is_dense(sketch: Any) -> bool:
-    """Whether the last axis is dense; strides count elements."""
+    """Return whether the last axis is dense; strides count elements."""
     return bool(sketch.ndim and (sketch.shape[-1] == 1 or sketch.strides[-1] == 1))
 
 
@@ -139,14 +139,14 @@ class Outlook:
         return source.is_movable and self._is_read_strided(synced, node) and show_whole(source, results[0], arrangement)
 
     def _may_show(self, node: Node) -> bool:
-        """Whether all who read the results of a function take them in any order."""
+        """Return whether all who read the results of a function take them in any order."""
         known = self._known.get(node)
         if known is None:
             known = self._known[node] = all(self._is_read_strided(storage.data.synced, None) for storage in node.storages)
         return known
 
     def _is_read_strided(self, synced: SyncedArray, besides: Node | None) -> bool:
-        """Whether an array may be shown in any order to all its readers but one."""
+        """Return whether an array may be shown in any order to all its readers but one."""
         readers = self._readers.get(synced, [])
         if synced in self._alone or synced in self._in_order or not readers:
             return False
@@ -189,6 +189,6 @@ def _source_of(builder: Builder, node: Node, kernel: PreparedKernel) -> Buffer |
 
 
 def _is_made(buffer: Buffer) -> bool:
-    """Whether it is in memory of the pass, and not channels-last."""
+    """Return whether it is in memory of the pass, and not channels-last."""
     root = buffer.root()
     return root.array is None and root.slot is None and not buffer.channels_last

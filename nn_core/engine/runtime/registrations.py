@@ -87,7 +87,7 @@ def redo(registrations: Iterable[Registration]) -> None:
 
 
 def is_registered(what: str, name: str) -> bool:
-    """Whether the function called `name`, of a plugin, has a registration of the kind `what`."""
+    """Return whether the function called `name`, of a plugin, has a registration of the kind `what`."""
     return (what, name) in _KINDS
 
 
@@ -99,7 +99,9 @@ def _note(registration: Registration) -> None:
 
 
 def _is_again(table: dict[str, Any], name: str, value: Any) -> bool:
-    """Whether a function is one of a loaded plugin, defined anew, as a cell of a notebook and ``importlib.reload`` do."""
+    """Return whether a function is one of a loaded plugin, defined anew, as a cell of a notebook and ``importlib.reload``
+    do.
+    """
     own, former = [(getattr(one, "__module__", None), getattr(one, "__qualname__", None)) for one in (value, table.get(name))]
     return own == former and None not in own and ((id(table), name) in _SETTLED or own[0] == "__main__")
 

@@ -87,7 +87,7 @@ def require_like(function: str, state: Any, own: Any, path: str = "", *, shapes:
 
 
 def _with_fractions(state: Any, own: Any) -> Any:
-    """Return `state` with floats in place of integers where the present one has floats.
+    """Return `state` with floats instead of integers where the present one has floats.
 
     An object that keeps what it is given would else have a state of integers, and refuse its former one.
     """
@@ -142,7 +142,7 @@ def _as_array(state: Any) -> "np.ndarray[Any, Any] | None":
 
 
 def _has_bits(number: Any, bits: int = 64) -> bool:
-    """Whether an integer has at most so many bits; generators of NumPy have some of 128."""
+    """Return whether an integer has at most so many bits; generators of NumPy have some of 128."""
     return not isinstance(number, int) or -(2**63) <= number < 2**bits
 
 
@@ -178,5 +178,5 @@ def _copied(state: Any) -> Any:
 
 
 def _is_of_ours(error: BaseException) -> bool:
-    """Whether code of nn_core, NumPy or Python raised it, and no object of the program in between."""
+    """Return whether code of nn_core, NumPy or Python raised it, and no object of the program in between."""
     return all(package in ("nn_core", "numpy") or package in sys.stdlib_module_names for package in packages_in(error))

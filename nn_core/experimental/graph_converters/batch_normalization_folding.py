@@ -127,7 +127,7 @@ class BatchNormalizationFoldingOppositeModifierInner(_Folding):
 
 
 def _normalizes_inputs(before: Function, f: Function) -> bool:
-    """Whether `before` is a batch normalization of the inputs of the inner product `f`, each by numbers of its own."""
+    """Return whether `before` is a batch normalization of the inputs of the inner product `f`, each by numbers of its own."""
     if f.name not in INNER_PRODUCTS or before.name != "BatchNormalization":
         return False
     if f.name == "Affine":

@@ -79,7 +79,7 @@ class FunctionModifier:
             self.finish_up()
 
     def is_read_once(self, variable: Variable) -> bool:
-        """Whether one function of the graph reads `variable` of the original, and it is no output."""
+        """Return whether one function of the graph reads `variable` of the original, and it is no output."""
         return self._readers[variable] == 1
 
     def new_parameter(self, like: Variable, suffix: str, values: Any, need_grad: bool = True) -> Variable:

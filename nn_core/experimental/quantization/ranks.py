@@ -40,12 +40,12 @@ class FunctionsRankRecorder:
 
 
 def has_parameters(f: Function) -> bool:
-    """Whether a function is a layer: it reads a leaf that is trained."""
+    """Return whether a function is a layer: it reads a leaf that is trained."""
     return any(is_parameter(variable) for variable in f.inputs)
 
 
 def is_parameter(variable: Variable) -> bool:
-    """Whether a variable is a leaf that is trained."""
+    """Return whether a variable is a leaf that is trained."""
     return variable.parent is None and variable.need_grad
 
 

@@ -107,7 +107,7 @@ def _computed(
 
 
 def _is_own_class(result: Any) -> bool:
-    """Whether a result is of a class of nn_core: NumPy copies a Variable like an array."""
+    """Return whether a result is of a class of nn_core: NumPy copies a Variable like an array."""
     return type(result).__module__.partition(".")[0] == "nn_core"
 
 

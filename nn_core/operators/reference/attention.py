@@ -11,7 +11,7 @@ from nn_core.typing import Array, Namespace
 def scaled_dot_product_attention(
     xp: Namespace, q: Array, k: Array, v: Array, mask: Array | None, *, is_causal: bool, scale: float
 ) -> tuple[Array, Array]:
-    """All scores, their softmax with the largest one subtracted, and the product with the values."""
+    """Compute all scores, their softmax with the largest one subtracted, and the product with the values."""
     weights, log_sum = _weighed(xp, q, k, mask, is_causal, scale)
     return xp.matmul(weights, widen(xp, v)), log_sum
 

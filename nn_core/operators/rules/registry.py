@@ -120,7 +120,7 @@ class GradientCall:
         return tuple([getattr(self, name) for name in names]) if self._keeps else None
 
     def wants(self, name: str) -> bool:
-        """Whether the gradient of the input called `name` is needed (of any, if it is variadic)."""
+        """Return whether the gradient of the input called `name` is needed (of any, if it is variadic)."""
         for position, entry in enumerate(self._spec.inputs):
             if entry.name == name:
                 return any(self._wanted[position:]) if entry.variadic else self._wanted[position]

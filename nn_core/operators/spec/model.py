@@ -221,7 +221,7 @@ class FunctionSpec:
         return self.backward.needs
 
     def has(self, tag: str) -> bool:
-        """Whether the function carries `tag`."""
+        """Return whether the function carries `tag`."""
         return tag in self.tags
 
     def arg(self, name: str) -> ArgSpec:

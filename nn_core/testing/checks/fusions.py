@@ -38,7 +38,7 @@ def check_fusion(case: FusionCase) -> None:
 
 
 def _is_right(case: FusionCase, chain: Chain, function: str) -> bool:
-    """Whether a chain is run as one function; if it is, compare the results."""
+    """Return whether a chain is run as one function; if it is, compare the results."""
     with context_scope(case.context):
         try:
             y = chain.build()
@@ -58,7 +58,7 @@ def _is_right(case: FusionCase, chain: Chain, function: str) -> bool:
 
 
 def _runs(y: Variable, function: str) -> bool:
-    """Whether a pass without gradients runs the function in place of the chain."""
+    """Return whether a pass without gradients runs the function in place of the chain."""
     plan = forward_plan((y,), KEEP_OUTPUTS)
     last = None if plan is None or not plan.entries else plan.entries[-1].node
     return last is not None and last is not y.producer and last.spec.name == function

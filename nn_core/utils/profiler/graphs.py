@@ -223,7 +223,7 @@ class GraphProfilerCsvWriter:
             self._writer.writerow(row)
 
     def check_same(self, f: ProfileStat, b: ProfileStat) -> bool:
-        """Whether two results are of one function: all but the times are equal."""
+        """Return whether two results are of one function: all but the times are equal."""
         return f[:4] == b[:4]
 
     def write(self) -> None:

@@ -53,7 +53,9 @@ def parameters():
 
 
 def step(solver, found, number):
-    """A step in which one parameter has no gradient at first, another one is frozen for a while, and the rate changes."""
+    """Return a step in which one parameter has no gradient at first, another one is frozen for a while, and the rate
+    changes.
+    """
     rng = np.random.default_rng(number)
     solver.zero_grad()
     found["frozen"].need_grad = number not in (2, 3)
@@ -68,7 +70,7 @@ def step(solver, found, number):
 
 
 def trained(comm, make, n_steps=6, start=0, state=None, **options):
-    """The parameters and the state after some steps."""
+    """Return the parameters and the state after some steps."""
     found, solver = parameters(), make()
     solver.set_parameters(found)
     shards = None if comm is None else shard_states(comm, solver, **options)
@@ -117,7 +119,7 @@ def end_of(state):
 
 
 def bytes_of(solver):
-    """The memory of the states in a solver, and in the parts of this rank."""
+    """Return the memory of the states in a solver, and in the parts of this rank."""
     pieces = getattr(solver._groups, "_own", [])
     whole = [array for slot in solver._slots.values() for array in slot.member.states]
     parts = [array for piece in pieces for array in piece.own.member.states]

@@ -75,7 +75,7 @@ def test_variables_whose_columns_are_apart(tmp_path):
 
 @pytest.fixture
 def long(tmp_path):
-    """A table of 60,000 rows, 1.4 MB."""
+    """Return a table of 60,000 rows, 1.4 MB."""
     values = np.random.default_rng(0).standard_normal((60_000, 3)).round(5).astype(np.float32)
     rows = "\n".join(",".join(map(str, row)) for row in values.tolist())
     (tmp_path / "long.csv").write_text(f"x__0,x__1,y\n{rows}\n")

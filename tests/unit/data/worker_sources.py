@@ -97,7 +97,7 @@ release = threading.Event()
 
 
 def hanging(index):
-    """Sample 7 hangs."""
+    """Hang at sample 7."""
     if index == 7:
         release.wait(60)
     return np.array([index]), index

@@ -66,7 +66,7 @@ def lengthened(values: Values, axis: int, inputs: Sequence[int], by: int) -> Val
 
 
 def is_taken(spec: FunctionSpec, args: Mapping[str, Any], values: Values, n_outputs: int) -> bool:
-    """Whether the function takes inputs of these shapes and gives as many outputs."""
+    """Return whether the function takes inputs of these shapes and gives as many outputs."""
     try:
         call = resolved_call(spec, args, [None if v is None else v.shape for v in values])
     except NNCoreError:

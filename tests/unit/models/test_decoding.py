@@ -30,7 +30,7 @@ def gpt():
 
 
 def full(network, tokens):
-    """The scores after each token, without a cache."""
+    """Return the scores after each token, without a cache."""
     y = network(nn.Variable.from_numpy_array(np.asarray(tokens, np.int64)[None]))
     y.forward()
     return y.d[0]

@@ -17,7 +17,7 @@ def sigmoid(x):
 
 
 def cell(kind, x, states, w, b):
-    """One step for one sequence; w (gates, H, N_IN + H), b (gates, H)."""
+    """Return one step for one sequence; w (gates, H, N_IN + H), b (gates, H)."""
     wx, wh = w[..., : len(x)], w[..., len(x) :]
     h = states[0]
     if kind == "rnn":
@@ -32,7 +32,7 @@ def cell(kind, x, states, w, b):
 
 
 def truth(kind, x, states, weights, bias):
-    """Each sequence by itself: outputs (T, B, directions H) with zeros for padding, and the last states."""
+    """Return each sequence by itself: outputs (T, B, directions H) with zeros for padding, and the last states."""
     n_layers, n_directions = states[0].shape[:2]
     last, y = [state.copy() for state in states], np.zeros((T, B, n_directions * H))
     for sample, length in enumerate(LENGTHS):

@@ -14,7 +14,7 @@ from nn_core.training.extensions import retention, saving, tables
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Seconds that pass when the program says so."""
+    """Return seconds that pass when the program says so."""
     now = SimpleNamespace(time=lambda: now.seconds, seconds=1e9)
     monkeypatch.setattr(retention, "time", now)
     return now
@@ -22,7 +22,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def full(monkeypatch):
-    """A disk that is full while `full.on` is True; writes of checkpoints and of logs fail then."""
+    """Return a disk that is full while `full.on` is True; writes of checkpoints and of logs fail then."""
     switch = SimpleNamespace(on=False, n_failed=0)
     write = saving.write_snapshot
 

@@ -28,7 +28,7 @@ SINGLE: Final = 5e-6
 
 
 def amplifies(node: Node, values: Mapping[Storage, Array], after: Mapping[Storage, Array]) -> bool:
-    """Whether a small change of the inputs, or computing in float32, changes values or gradients much.
+    """Return whether a small change of the inputs, or computing in float32, changes values or gradients much.
 
     `values` are those before the function has run, `after` those afterwards.
     """
@@ -62,7 +62,7 @@ def _steep(node: Node, here: tuple[Sequence[Any], Sequence[Any]], there: tuple[S
 
 
 def _far(exact: Array, other: Array, limit: float, limit_of_elements: float) -> bool:
-    """Whether arrays differ by more than parts of the largest magnitude, or of that of each element."""
+    """Return whether arrays differ by more than parts of the largest magnitude, or of that of each element."""
     if exact.dtype.kind != "f":
         return not np.array_equal(exact, other)
     if not exact.size:

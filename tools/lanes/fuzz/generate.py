@@ -51,7 +51,7 @@ class Maker:
         return self.values[number].shape
 
     def is_leaf(self, number: int) -> bool:
-        """Whether a value is an input of the program."""
+        """Return whether a value is an input of the program."""
         return self.space[f"v{number}"].parent is None
 
     def leaf(

@@ -122,7 +122,7 @@ def dtypes_of(order: Sequence[Node], dtype: str, leaves: Mapping[Storage, str]) 
 
 
 def is_floating(array: Array) -> bool:
-    """Whether an array holds floating-point numbers; the kind of bfloat16 is another one."""
+    """Return whether an array holds floating-point numbers; the kind of bfloat16 is another one."""
     return array.dtype.kind in "fV"
 
 
@@ -209,7 +209,7 @@ def _same(one: Array, other: Array) -> Array:
 
 
 def agree(given: Array, exact: Array, allowed: float | Array) -> bool:
-    """Whether all numbers are within a tolerance of the truth, and NaN and infinities where they are in the truth."""
+    """Return whether all numbers are within a tolerance of the truth, and NaN and infinities where they are in the truth."""
     if given.shape != exact.shape:
         return False
     with np.errstate(invalid="ignore"):

@@ -248,7 +248,7 @@ class Truth:
         return self._noisy[: len(found)]
 
     def differs_from(self, other: "Truth") -> bool:
-        """Whether a value that both have is another one in the other."""
+        """Return whether a value that both have is another one in the other."""
         common = self.values.keys() & other.values.keys()
         return any(not np.allclose(self.values[storage], other.values[storage], equal_nan=True) for storage in common)
 

@@ -160,7 +160,7 @@ class Reference:
 
 
 def _equal(one: Array, other: Array) -> bool:
-    """Whether all numbers are the same, NaN among them."""
+    """Return whether all numbers are the same, NaN among them."""
     return np.array_equal(one, other, equal_nan=is_floating(one) and is_floating(other))
 
 
@@ -408,7 +408,8 @@ class Run:
                 self.lines.pop()
 
     def _moves_unlinked(self, truth: Truth, roots: Sequence[int]) -> bool:
-        """Whether the pass has changed a value that others read unlinked, by a function that gives something else each time.
+        """Return whether the pass has changed a value that others read unlinked, by a function that gives something else each
+        time.
 
         They share its memory, so what they read depends on the order of functions, which may not be that of the truth.
         """

@@ -54,7 +54,7 @@ def verdict(statement: str, space: dict[str, Any]) -> BaseException | None:
 
 
 def _picks(error: IndexError) -> bool:
-    """Whether an index out of bounds was refused on purpose: what iterates over a sequence relies on this class."""
+    """Return whether an index out of bounds was refused on purpose: what iterates over a sequence relies on this class."""
     return "indexing.py" in traceback.extract_tb(error.__traceback__)[-1].filename
 
 

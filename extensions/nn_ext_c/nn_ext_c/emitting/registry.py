@@ -146,7 +146,7 @@ def mapped(program: Program, title: str, expression: str, values: Sequence[Value
 
 
 def _is_only_view(value: Value, values: Sequence[Value]) -> bool:
-    """Whether no other value reads the memory of this one in another order."""
+    """Return whether no other value reads the memory of this one in another order."""
     return all(other == value for other in values if other.buffer is value.buffer)
 
 

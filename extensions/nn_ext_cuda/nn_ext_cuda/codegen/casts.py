@@ -113,7 +113,7 @@ def gathered(steps: Sequence[Step]) -> list[Step]:
 
 
 def _is_small_cast(step: Any, *, of_parameter: bool) -> bool:
-    """Whether it is a cast that may share a launch, of a parameter or of something else."""
+    """Return whether it is a cast that may share a launch, of a parameter or of something else."""
     if not isinstance(step, CastStep) or step.arrays[0].size > _MAX_ELEMENTS:
         return False
     return (step.version is not None) == of_parameter
@@ -127,7 +127,7 @@ class _Waiting:
     spans: list[tuple[int, int]] = field(default_factory=list)
 
     def is_touched(self, spans: "Sequence[tuple[int, int]] | None") -> bool:
-        """Whether a step that touches `spans` has to come after the casts; None: it may touch anything."""
+        """Return whether a step that touches `spans` has to come after the casts; None: it may touch anything."""
         if spans is None or len(self.steps) >= _MAX_WAITING:
             return True
         return any(start < end_of_own and own < end for start, end in spans for own, end_of_own in self.spans)

@@ -59,7 +59,7 @@ class Composition:
         }
 
     def has(self, name: str) -> bool:
-        """Whether there is an array of that name."""
+        """Return whether there is an array of that name."""
         return name in self._operands
 
     def scratch(self, name: str, shape: Shape) -> None:

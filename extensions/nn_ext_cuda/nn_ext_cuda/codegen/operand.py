@@ -23,5 +23,5 @@ class Operand:
 
 
 def uses(expression: str, name: str) -> bool:
-    """Whether `expression` names `name`."""
+    """Return whether `expression` names `name`."""
     return re.search(rf"\b{name}\b", expression) is not None

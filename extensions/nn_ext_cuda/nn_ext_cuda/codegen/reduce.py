@@ -101,7 +101,7 @@ def _innermost(frame: Shape) -> int:
 
 
 def _plans(read: Sequence[Operand], frame: Shape, groups: Sequence[Sequence[int]]) -> list[Plan]:
-    """How the arrays are walked along each group of axes."""
+    """Return how the arrays are walked along each group of axes."""
     strides = [broadcast_strides(operand.shape, frame) for operand in read]
     return [
         merged([frame[axis] for axis in group], [[stride[axis] for axis in group] for stride in strides]) for group in groups

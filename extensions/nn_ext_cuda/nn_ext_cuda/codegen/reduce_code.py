@@ -282,7 +282,9 @@ def _finished(wanted: Reduction) -> str:
 
 
 def n_merged(wanted: Reduction) -> int:
-    """How many of the states differ between the lanes of a kept element: the first ones, all but the origin of moments."""
+    """Return how many of the states differ between the lanes of a kept element: the first ones, all but the origin of
+    moments.
+    """
     return len(wanted.states) - (wanted.combine == MOMENTS)
 
 

@@ -70,7 +70,7 @@ def failed(what: str, error: Exception, arrays: Sequence[Array | None] = ()) -> 
 
 
 def is_sticky(error: Exception) -> bool:
-    """Whether an error of CUDA stays until the process ends."""
+    """Return whether an error of CUDA stays until the process ends."""
     text = str(error).lower().replace("_", "")
     return any(name in text for name in _STICKY)
 

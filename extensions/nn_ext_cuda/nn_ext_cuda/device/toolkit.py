@@ -45,7 +45,7 @@ class Toolkit:
         return f"libnvrtc.so.{self.version}"
 
     def has_nvrtc(self) -> bool:
-        """Whether there is a library of NVRTC."""
+        """Return whether there is a library of NVRTC."""
         if any((folder / inner / self.library).exists() for folder in self._folders for inner in _LIBRARY_FOLDERS):
             return True
         try:
@@ -55,7 +55,7 @@ class Toolkit:
         return True
 
     def has_headers(self) -> bool:
-        """Whether there are headers."""
+        """Return whether there are headers."""
         return any((folder / "include" / HEADER).exists() for folder in self._folders)
 
     def lacks(self, cupy: str) -> str | None:

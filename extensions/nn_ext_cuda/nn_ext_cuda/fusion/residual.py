@@ -169,7 +169,7 @@ def _joined_forward(steps: Sequence[Any], first: int, last: int, source: Array, 
 
 
 def _may_join(steps: Sequence[Any], found: _Gradients, normalization: JoinableStep) -> bool:
-    """Whether gradients may be computed at the place of the gradient of the ReLU."""
+    """Return whether gradients may be computed at the place of the gradient of the ReLU."""
     between, after = steps[found.first + 1 : found.last], steps[found.last + 1 :]
     early = _given(found.dz, found.dsum)
     own = _given(*normalization.arrays, besides=found.dz)  # which others may read
@@ -184,7 +184,9 @@ def _may_join(steps: Sequence[Any], found: _Gradients, normalization: JoinableSt
 
 
 def _may_write(dx: Array | None, dz: Array | None, x: Array, read: Sequence[Array]) -> bool:
-    """Whether gradients of images may be written while arrays are read; dz is written before x and dx are used again."""
+    """Return whether gradients of images may be written while arrays are read; dz is written before x and dx are used
+    again.
+    """
     if dz is not None and _any_overlap([dz], _given(dx, x)):
         return False
     return all(_is_elementwise(target, array) for target in _given(dx, dz) for array in read)
@@ -197,7 +199,7 @@ def _others(normalization: JoinableStep, place: int) -> list[Any]:
 
 
 def _is_untouched(steps: Sequence[Any], arrays: Sequence[Array]) -> bool:
-    """Whether none of `steps` reads or writes memory of `arrays`; False where one does not tell."""
+    """Return whether none of `steps` reads or writes memory of `arrays`; False where one does not tell."""
     touched = arrays_of(steps)
     return touched is not None and not _any_overlap(touched, arrays)
 
@@ -207,12 +209,12 @@ def _any_overlap(some: Sequence[Array], others: Sequence[Array]) -> bool:
 
 
 def _is_elementwise(target: Array, source: Array) -> bool:
-    """Whether a target may be written while the source is read element by element."""
+    """Return whether a target may be written while the source is read element by element."""
     return _is_same(target, source) or not overlap(target, source)
 
 
 def _is_over(step: Step, place: int) -> bool:
-    """Whether nobody reads the array at `place` after a step."""
+    """Return whether nobody reads the array at `place` after a step."""
     return place in step.ends
 
 
@@ -221,5 +223,5 @@ def _is_same(one: Array, other: Array) -> bool:
 
 
 def _is_alike(one: Array, other: Array) -> bool:
-    """Whether two arrays have the same shape, dtype and order of elements in memory."""
+    """Return whether two arrays have the same shape, dtype and order of elements in memory."""
     return bool(one.shape == other.shape and one.strides == other.strides and one.dtype == other.dtype)

@@ -109,14 +109,14 @@ def _is_sum(step: Any) -> bool:
 
 
 def _are_alike(arrays: Sequence[Array], result: Array) -> bool:
-    """Whether arrays have the shape and dtype of `result`, or at least its elements in its order."""
+    """Return whether arrays have the shape and dtype of `result`, or at least its elements in its order."""
     return all(
         array.size == result.size and array.dtype == result.dtype and array.flags.c_contiguous for array in (*arrays, result)
     )
 
 
 def _may_write(written: Sequence[Array], read: Sequence[Array]) -> bool:
-    """Whether `written` may be written while `read` is read row by row."""
+    """Return whether `written` may be written while `read` is read row by row."""
     return all(not overlap(target, source) or _is_same(target, source) for target in written for source in read)
 
 

@@ -293,7 +293,7 @@ _OF_THREAD: Any = _OfThread()
 
 
 def is_in_use() -> bool:
-    """Whether this thread has multiplied matrices before."""
+    """Return whether this thread has multiplied matrices before."""
     return bool(_OF_THREAD.handles)
 
 

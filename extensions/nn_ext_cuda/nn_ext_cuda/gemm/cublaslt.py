@@ -300,18 +300,18 @@ class Prepared:
 
 
 def is_all_of(array: Array, result: Array) -> bool:
-    """Whether an array is the result of a product as a whole."""
+    """Return whether an array is the result of a product as a whole."""
     is_same = int(array.data.ptr) == int(result.data.ptr) and bool(array.size == result.size)
     return is_same and span(array) == span(result)
 
 
 def may_be_further(array: Array, lead: int, target: Array) -> bool:
-    """Whether cublasLt takes an array as the further matrix of a product whose result it writes to `target`."""
+    """Return whether cublasLt takes an array as the further matrix of a product whose result it writes to `target`."""
     return not lead % _FURTHER_LEAD_MULTIPLE and not any(int(each.data.ptr) % _FURTHER_ALIGNMENT for each in (array, target))
 
 
 def overlap(one: Array, other: Array) -> bool:
-    """Whether two arrays may share memory: whether the one begins before the other ends."""
+    """Return whether two arrays may share memory: whether the one begins before the other ends."""
     first, second = sorted(map(span, (one, other)))
     return first[1] > second[0]
 

@@ -47,7 +47,7 @@ def joined(steps: Sequence[Step]) -> list[Step]:
 
 
 def _is_taken(result: list[Any], step: Any, name: str) -> bool:
-    """Whether steps before have taken over `step`, or it some of them."""
+    """Return whether steps before have taken over `step`, or it some of them."""
     if name == "gelu_backward":
         return take_slope(result, step)
     if name == "relu_forward":
@@ -86,7 +86,7 @@ def _with_gelu(product: LightStep, target: Array, is_read: bool) -> LightStep | 
 
 
 def _keeps_nan(step: LightStep, target: Array) -> bool:
-    """Whether NaN stays NaN in the ReLU of a product, which nobody promises; tried once for each algorithm.
+    """Return whether NaN stays NaN in the ReLU of a product, which nobody promises; tried once for each algorithm.
 
     A network whose weights have become NaN must not look like one that gives zeros.
     """

@@ -18,7 +18,7 @@ def allow_tf32(allowed: bool = True) -> None:
 
 
 def is_tf32_allowed() -> bool:
-    """Whether float32 products may use TF32."""
+    """Return whether float32 products may use TF32."""
     return _tf32_allowed
 
 
@@ -31,5 +31,5 @@ def allow_reduced_precision_reduction(allowed: bool = True) -> None:
 
 
 def is_reduced_precision_reduction_allowed() -> bool:
-    """Whether parts of sums of 16-bit products may be added in 16 bits."""
+    """Return whether parts of sums of 16-bit products may be added in 16 bits."""
     return _reduced_precision_reduction_allowed

@@ -95,6 +95,6 @@ def _sloped(found: _Found, x: Array, dy: Array, dx: Array) -> LightStep | None:
 
 
 def _is_plain(product: Product) -> bool:
-    """Whether it is one product in 16 bits that is not added to anything."""
+    """Return whether it is one product in 16 bits that is not added to anything."""
     is_short = product.dtype in ("float16", "bfloat16")
     return is_short and product.count == 1 and not product.accumulate and 0 not in product.sizes

@@ -180,12 +180,12 @@ def _n_tiles(call: Call, n_rows: int) -> int:
 
 
 def _part(sizes: Sizes) -> int:
-    """How many features are in shared memory at a time."""
+    """Return how many features are in shared memory at a time."""
     return next((part for part in _PARTS if part >= max(sizes.width, sizes.depth)), _PARTS[-1])
 
 
 def _features(sizes: Sizes) -> int:
-    """How many features of a result a block computes, a multiple of those that it takes at a time."""
+    """Return how many features of a result a block computes, a multiple of those that it takes at a time."""
     span = 2 * _part(sizes)
     return min(-(-max(sizes.width, sizes.depth) // span) * span, _MAX_FEATURES)
 

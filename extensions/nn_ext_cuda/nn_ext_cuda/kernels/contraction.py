@@ -73,7 +73,7 @@ class _Contraction:
                 self._lengths[letter] = max(length, self._lengths.get(letter, 1))
 
     def n_steps(self) -> int:
-        """How many sums or products follow each other."""
+        """Return how many sums or products follow each other."""
         self.runner()
         return self._n_sums
 

@@ -58,7 +58,7 @@ def _groups(call: Call) -> Frame:
 
 
 def _has_gamma_inside(frame: Frame) -> bool:
-    """Whether gamma varies among the elements of a statistic, so that it is part of the sums of the gradient."""
+    """Return whether gamma varies among the elements of a statistic, so that it is part of the sums of the gradient."""
     return frame.parameters.get("gamma", frame.statistics) != frame.statistics
 
 

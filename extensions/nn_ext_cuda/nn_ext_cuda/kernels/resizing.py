@@ -184,7 +184,7 @@ def _code(call: Call, axes: Sequence[Axis | int]) -> Code:
 
 
 def _axes(call: Call, small: Shape, large: Shape) -> list[Axis | None]:
-    """How each axis is resized; None where it is not."""
+    """Return how each axis is resized; None where it is not."""
     args = dict[str, Any](call.args)
     crops = args["coordinate_transformation_mode"] == "tf_crop_and_resize"
     found: list[Axis | None] = []

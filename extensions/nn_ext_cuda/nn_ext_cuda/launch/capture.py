@@ -37,7 +37,7 @@ def use_graphs(enabled: bool = True) -> None:
 
 
 def is_enabled() -> bool:
-    """Whether plans are recorded."""
+    """Return whether plans are recorded."""
     return _enabled
 
 
@@ -261,7 +261,7 @@ class Apart:
 
 
 def _may_multiply(step: Any) -> bool:
-    """Whether a step is array code, in which there may be products: it has run before it is recorded."""
+    """Return whether a step is array code, in which there may be products: it has run before it is recorded."""
     return isinstance(step, functools.partial) and blas.is_in_use()
 
 

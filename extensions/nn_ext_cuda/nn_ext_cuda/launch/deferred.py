@@ -59,7 +59,7 @@ def launch_together() -> Iterator[None]:
 
 
 def is_holding() -> bool:
-    """Whether this thread holds back launches now."""
+    """Return whether this thread holds back launches now."""
     return _STATE.depth > 0
 
 

@@ -172,7 +172,7 @@ def _own_bytes(steps: Sequence[Any], given: Sequence[Array | None]) -> float:
 
 
 def _recurs(step: Any) -> bool:
-    """Whether a step does the same whenever it runs, with what is in the memory of its arrays then."""
+    """Return whether a step does the same whenever it runs, with what is in the memory of its arrays then."""
     if isinstance(step, ChainStep):
         return all(_recurs(each) for each in step.steps)
     if isinstance(step, functools.partial):  # array code

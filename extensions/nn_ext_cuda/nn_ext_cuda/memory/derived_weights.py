@@ -91,7 +91,7 @@ class Making:
         return None not in self.versions
 
     def is_done(self, moment: object) -> bool:
-        """Whether the arrays were made of what the sources hold now, in this stream. Notes what they hold."""
+        """Return whether the arrays were made of what the sources hold now, in this stream. Notes what they hold."""
         self._seen = seen(self.versions, moment)
         if self._seen is not None and self._seen == self.derived.version:
             return True
@@ -229,7 +229,7 @@ class Converting:
         self._noted: object = None
 
     def is_done(self, moment: object) -> bool:
-        """Whether the step has converted what the weight holds now."""
+        """Return whether the step has converted what the weight holds now."""
         self._seen = seen((self._version,), moment)
         if self._seen is not None and self._seen == self._noted:
             return True

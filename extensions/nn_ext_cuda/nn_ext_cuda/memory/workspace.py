@@ -29,7 +29,7 @@ def sizes(device: int) -> list[int]:
 
 
 def is_shared(array: Array) -> bool:
-    """Whether an array is in the memory of this thread."""
+    """Return whether an array is in the memory of this thread."""
     start = int(array.data.ptr)
     buffers: dict[Any, Array] = _OF_THREAD.__dict__
     return any(0 <= start - int(buffer.data.ptr) < buffer.size for buffer in buffers.values())

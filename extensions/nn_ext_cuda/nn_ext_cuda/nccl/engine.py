@@ -53,7 +53,7 @@ class Pending:
         self._event, self._finish, self._check, self._keep = event, finish, check, keep
 
     def done(self) -> bool:
-        """Whether it is over."""
+        """Return whether it is over."""
         if not self._event.done:
             self._check()
             return False

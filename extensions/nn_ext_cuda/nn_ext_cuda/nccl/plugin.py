@@ -20,7 +20,7 @@ def probe() -> Refusal | None:
 
 
 def has_nccl() -> bool:
-    """Whether NCCL's library is there, as a wheel or on the system."""
+    """Return whether NCCL's library is there, as a wheel or on the system."""
     try:
         wheel = find_spec("nvidia.nccl")
     except ModuleNotFoundError:

@@ -92,7 +92,7 @@ class Function:
                 raise
 
     def _is_new(self, dims):
-        """Whether such a launch has not been compared often enough; each step of a training is alike."""
+        """Return whether such a launch has not been compared often enough; each step of a training is alike."""
         _COMPARED[self._lines, self._name, dims] += 1
         return _COMPARED[self._lines, self._name, dims] <= MAX_COMPARED
 

@@ -152,7 +152,7 @@ def lying_of(arrays: Sequence[Array | None]) -> Lying:
 
 
 def _is_aligned(lying: Lying) -> bool:
-    """Whether each row begins where engines can read it."""
+    """Return whether each row begins where engines can read it."""
     return all(stride % _ALIGNED_ITEMS == 0 for _, strides in lying for stride in strides[:-1])
 
 

@@ -41,7 +41,9 @@ _read_from: Path | None = None
 
 
 def n_candidates(graph: Sequence[Operation], excluded: frozenset[int]) -> int:
-    """How many engines for a graph should be timed: several for exact float32 with filters of several places, else one."""
+    """Return how many engines for a graph should be timed: several for exact float32 with filters of several places, else
+    one.
+    """
     first = graph[0]
     is_exact = isinstance(first, Convolution) and first.compute == "float32" and TENSOR_CORE in excluded
     if not is_exact or not is_autotuning_allowed() or cupy.cuda.get_current_stream().is_capturing():

@@ -127,7 +127,7 @@ def as_cuda(call: Call) -> Call:
 
 
 def is_of_one_layout(call: Call) -> bool:
-    """Whether all images have the layout of y."""
+    """Return whether all images have the layout of y."""
     if not _is_of_images(call):
         return True
     y, axes = call.outputs[0], axes_of(call)

@@ -35,7 +35,7 @@ class Image:
         return "channels_last" if self.strides[1] == 1 else "channels_first"
 
     def lies_as(self, other: "Image") -> bool:
-        """Whether both have the same layout in memory."""
+        """Return whether both have the same layout in memory."""
         return self.layout == other.layout or "either" in (self.layout, other.layout)
 
     def descriptor(self) -> Descriptor:

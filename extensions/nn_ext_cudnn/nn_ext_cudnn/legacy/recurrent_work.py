@@ -61,7 +61,7 @@ class Work:
         return self.scratch((self.found.n_kept(self._call.dtype),), self._call.dtype)
 
     def has_trace(self) -> bool:
-        """Whether the trace has room for what a forward pass keeps: in training, unless settings have changed since."""
+        """Return whether the trace has room for what a forward pass keeps: in training, unless settings have changed since."""
         y = self._call.outputs[0]
         return self._size(self._at("trace")) == self.found.n_kept(self._call.dtype) + y.size
 

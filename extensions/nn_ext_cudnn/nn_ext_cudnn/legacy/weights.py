@@ -208,5 +208,5 @@ class Packing:
 
 
 def covers(found: Sequence[Piece], n_elements: int) -> bool:
-    """Whether the pieces fill the whole memory of cuDNN."""
+    """Return whether the pieces fill the whole memory of cuDNN."""
     return sum(piece.rows * piece.columns for piece in found) == n_elements

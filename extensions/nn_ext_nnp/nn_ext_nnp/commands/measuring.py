@@ -173,7 +173,7 @@ def _draw(inputs: Mapping[str, nn.Variable]) -> None:
 
 
 def _is_index(variable: nn.Variable) -> bool:
-    """Whether a function reads a variable as labels or indices, which must be whole numbers."""
+    """Return whether a function reads a variable as labels or indices, which must be whole numbers."""
     for function in variable.function_references:
         spec = function_spec(function.info.type_name)
         for entry, value in zip(() if spec is None else spec.inputs, function.inputs, strict=False):

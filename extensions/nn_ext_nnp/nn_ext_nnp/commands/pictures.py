@@ -23,7 +23,7 @@ _SEED: Final = 313
 
 
 def is_image(path: Path) -> bool:
-    """Whether a path is an image by its extension."""
+    """Return whether a path is an image by its extension."""
     return path.suffix.lower() in _EXTENSIONS and path.is_file()
 
 

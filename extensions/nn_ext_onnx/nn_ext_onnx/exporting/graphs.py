@@ -69,7 +69,7 @@ class Sizes:
         return tuple([shape[axis] for shape in shapes])
 
     def is_fixed(self, variable: Any, axis: int) -> bool:
-        """Whether an axis has the same length in all copies."""
+        """Return whether an axis has the same length in all copies."""
         lengths = self.lengths(variable, axis)
         return lengths is None or len(set(lengths)) == 1
 

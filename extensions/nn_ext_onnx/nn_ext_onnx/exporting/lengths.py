@@ -58,7 +58,7 @@ class Lengths:
         return number if any(changes) else float(number) if isinstance(number, float) else int(number)
 
     def is_known(self, number: Any) -> bool:
-        """Whether a number can be computed from what is in the graph."""
+        """Return whether a number can be computed from what is in the graph."""
         if not follows_shapes(number):
             return True
         missing: list[Any] = []

@@ -386,7 +386,7 @@ def _attributes(body: onnx.FunctionProto, proto: onnx.NodeProto, schema: Any) ->
 
 
 def _may_be_setting(value: Value) -> bool:
-    """Whether a value is known and small, as the numbers are that say how large a result is."""
+    """Return whether a value is known and small, as the numbers are that say how large a result is."""
     return value.is_known and value.array.size <= 64 and value.dtype.kind in "iufb"
 
 

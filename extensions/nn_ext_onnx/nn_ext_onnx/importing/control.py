@@ -52,7 +52,7 @@ def _require_few_steps(limit: int | None, goes_on: bool, body: Any) -> None:
 
 
 def _never_ends_early(body: Any) -> bool:
-    """Whether the condition that a body of a loop gives is the one that it got."""
+    """Return whether the condition that a body of a loop gives is the one that it got."""
     sources = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
     name = body.output[0].name
     while name in sources:

@@ -52,7 +52,7 @@ def without_external(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def is_external(tensor: TensorProto) -> bool:
-    """Whether the numbers of a tensor are in another file."""
+    """Return whether the numbers of a tensor are in another file."""
     return bool(tensor.data_location == TensorProto.EXTERNAL)
 
 

@@ -76,7 +76,7 @@ def on_host(
 
 
 def as_levels(y: nn.Variable, dtype: np.dtype[Any]) -> nn.Variable:
-    """Numbers that `dtype` holds, in an array of it; others as they are, where it is none of levels."""
+    """Return numbers that `dtype` holds, in an array of it; others as they are, where it is none of levels."""
     if dtype.name not in LEVELS:
         return y
     one = nn.Variable.from_numpy_array(np.ones((1,) * y.ndim, np.float32))
@@ -100,7 +100,7 @@ _MOVING: Final = frozenset(
 
 
 def moves_levels(node: Node) -> bool:
-    """Whether an operator gives only levels that it gets."""
+    """Return whether an operator gives only levels that it gets."""
     is_choice = node.attr("mode", "nearest") not in ("linear", "cubic") and node.attr("reduction", "none") == "none"
     if node.kind not in _MOVING or node.proto.domain or not is_choice:
         return False
@@ -119,7 +119,9 @@ def moved(convert: Callable[[Node], Any], node: Node) -> list[Any]:
 
 
 def needs_host(node: Node) -> bool:
-    """Whether a node has integers, or makes numbers of few bits, and its converter knows floating-point numbers only."""
+    """Return whether a node has integers, or makes numbers of few bits, and its converter knows floating-point numbers
+    only.
+    """
     key = ("" if node.proto.domain == "ai.onnx" else node.proto.domain, node.kind)
     dtypes = [dtype for dtype in node.dtypes if dtype is not None]
     given = [value.dtype for value in node.inputs if value is not None]
@@ -133,7 +135,7 @@ def needs_host(node: Node) -> bool:
 
 
 def _is_lost(given: Sequence[np.dtype[Any]], dtypes: Sequence[np.dtype[Any]]) -> bool:
-    """Whether floating-point numbers are not exact for what is given: integers that are compared, or of type uint64."""
+    """Return whether floating-point numbers are not exact for what is given: integers that are compared, or of type uint64."""
     is_comparison = bool(dtypes) and all(dtype.kind == "b" for dtype in dtypes)
     return np.dtype(np.uint64) in given or (is_comparison and any(map(is_whole, given)))
 

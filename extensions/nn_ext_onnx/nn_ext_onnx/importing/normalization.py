@@ -57,7 +57,7 @@ def _instance_normalization(node: Node) -> nn.Variable:
 
 @operator("GroupNormalization", since=18)
 def _group_normalization_of_groups(node: Node) -> nn.Variable:
-    """Scales and biases are those of groups."""
+    """Take scales and biases of groups."""
     eps, groups = node.attr("epsilon", 1e-5), node.attr("num_groups")
     y = F.group_normalization(node.x, None, None, num_groups=groups, eps=eps)
     grouped = F.reshape(y, (node.shape[0], groups, -1))

@@ -96,13 +96,13 @@ def dequantized(x: Value, scale: Value, zero_point: Value | None, axis: int | No
 
 
 def quantized(y: nn.Variable, scale: Value, zero_point: Value | None, otherwise: np.dtype[Any] = _UINT8) -> nn.Variable:
-    """Values as levels."""
+    """Return values as levels."""
     shift = zero(otherwise, y.ndim) if zero_point is None else scales(zero_point, y.ndim)
     return F.quantize_integer(y, scales(scale, y.ndim), shift)
 
 
 def dynamically_quantized(x: nn.Variable) -> tuple[nn.Variable, nn.Variable, nn.Variable]:
-    """Levels of type uint8 over the range of what is quantized and zero, the scale, and the zero point."""
+    """Return levels of type uint8 over the range of what is quantized and zero, the scale, and the zero point."""
     low, high = F.minimum_scalar(F.min(x), 0.0), F.maximum_scalar(F.max(x), 0.0)
     scale = F.div2(high - low, nn.Variable.from_numpy_array(np.full((), 255, np.float32)))
     scale = scale + F.equal_scalar(scale, 0.0)  # that of zeros is 1

@@ -157,7 +157,7 @@ Product: TypeAlias = Callable[[nn.Variable], nn.Variable]
 
 
 def written_out(r: Recurrence, products: Callable[[int], Sequence[Product]] | None = None) -> list[nn.Variable]:
-    """Each step as functions; steps after the end of a sequence change nothing and give zeros.
+    """Write each step as functions; steps after the end of a sequence change nothing and give zeros.
 
     Args:
         r: the recurrence.

@@ -182,7 +182,7 @@ def find(domain: str, name: str, version: int) -> Converter | None:
 
 
 def number_type(node: Node) -> AbstractContextManager[Any]:
-    """Functions of float64 compute in it, whatever the number type of the context is."""
+    """Let functions of float64 compute in it, whatever the number type of the context is."""
     dtypes = [*node.dtypes, *(value.dtype for value in node.inputs if value is not None)]
     if np.dtype(np.float64) not in dtypes:
         return nullcontext()

@@ -32,17 +32,17 @@ Array = np.ndarray[Any, Any]
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is one of floating point, bfloat16 included."""
+    """Return whether a dtype is one of floating point, bfloat16 included."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def is_whole(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is one of integers."""
+    """Return whether a dtype is one of integers."""
     return dtype.kind in "iu" or dtype.name in _SHORT_INTEGERS
 
 
 def held(array: Array) -> Array:
-    """Numbers as graphs hold them: of few bits as float32 or int8, others as they are."""
+    """Return numbers as graphs hold them: of few bits as float32 or int8, others as they are."""
     if array.dtype.name not in NARROW:
         return array
     return array.astype(np.int8 if is_whole(array.dtype) else np.float32)
