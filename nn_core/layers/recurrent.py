@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.engine.error_messages.refusal import require_axes
 from nn_core.initializer import Rng
@@ -37,18 +36,14 @@ class _Recurrent(Layer):
     def _run(self, layer: Any, x: Any, states: Sequence[Any], **further: Any) -> Any:
         """Run a parametric function over a sequence, from zeros where a state is None."""
         require_axes(type(self).__name__, ("batch", "length", "features") if self.batch_first else _AXES, x=x)
-        x = F.transpose(x, (1, 0, 2)) if self.batch_first else x
-        shape = (self.num_layers, 2 if self.bidirectional else 1, x.shape[1], self.n_units)
         settings = {name: value for name, value in self.settings().items() if name not in _OF_MODULES}
-        given = [F.constant(0, shape) if state is None else state for state in states]
-        y, *last = layer(x, *given, training=self.training, **settings, **further)
-        y = F.transpose(y, (1, 0, 2)) if self.batch_first else y
+        y, *last = layer(x, *states, hidden_size=self.n_units, training=self.training, **settings, **further)
         return (y, *last) if self.output_state else y
 
 
 _AXES = ("length", "batch", "features")
 #: Fields that the parametric functions do not have.
-_OF_MODULES = frozenset({"n_units", "batch_first", "output_state", "nonlinearity"})
+_OF_MODULES = frozenset({"n_units", "output_state", "nonlinearity"})
 
 
 @checked
