@@ -8,9 +8,20 @@ from nn_core.layers.convolution import Lengths
 from nn_core.layers.layer import Layer, checked
 
 
+@dataclass(eq=False, repr=False)
+class _Pool(Layer):
+    """The fields that pools of windows share."""
+
+    kernel: Lengths
+    stride: Lengths | None = None
+    ignore_border: bool = True
+    pad: Lengths | None = None
+    channel_last: bool = False
+
+
 @checked
 @dataclass(eq=False, repr=False)
-class MaxPool(Layer):
+class MaxPool(_Pool):
     """Maxima of windows.
 
     Args:
@@ -25,12 +36,6 @@ class MaxPool(Layer):
         (8, 3, 8, 8)
     """
 
-    kernel: Lengths
-    stride: Lengths | None = None
-    ignore_border: bool = True
-    pad: Lengths | None = None
-    channel_last: bool = False
-
     def call(self, x: Operand) -> Operand:
         """Map shape (N, C, *spatial) to (N, C, *spatial)."""
         return F.max_pooling(x, **self.settings())
@@ -38,7 +43,7 @@ class MaxPool(Layer):
 
 @checked
 @dataclass(eq=False, repr=False)
-class AveragePool(Layer):
+class AveragePool(_Pool):
     """Means of windows.
 
     Args:
@@ -54,11 +59,6 @@ class AveragePool(Layer):
         (8, 3, 8, 8)
     """
 
-    kernel: Lengths
-    stride: Lengths | None = None
-    ignore_border: bool = True
-    pad: Lengths | None = None
-    channel_last: bool = False
     including_pad: bool = True
 
     def call(self, x: Operand) -> Operand:
@@ -68,7 +68,7 @@ class AveragePool(Layer):
 
 @checked
 @dataclass(eq=False, repr=False)
-class SumPool(Layer):
+class SumPool(_Pool):
     """Sums of windows.
 
     Args:
@@ -82,12 +82,6 @@ class SumPool(Layer):
         >>> nn.layers.SumPool(2)(nn.Variable((8, 3, 16, 16))).shape
         (8, 3, 8, 8)
     """
-
-    kernel: Lengths
-    stride: Lengths | None = None
-    ignore_border: bool = True
-    pad: Lengths | None = None
-    channel_last: bool = False
 
     def call(self, x: Operand) -> Operand:
         """Map shape (N, C, *spatial) to (N, C, *spatial)."""
