@@ -11,7 +11,29 @@ from nn_core.errors import ArgumentError
 from nn_core.random import Rng
 
 
-class ConcatDataSource(OrderedDataSource):
+class _Combined(OrderedDataSource):
+    """Sources that begin and end their epochs together."""
+
+    _sources: list[DataSource]
+
+    @property
+    def inner_sources(self) -> Sequence[DataSource]:
+        """The sources."""
+        return self._sources
+
+    def reset(self) -> None:
+        """Start an epoch, of all sources."""
+        for source in self._sources:
+            source.reset()
+        super().reset()
+
+    def close(self) -> None:
+        """Close all sources."""
+        for source in self._sources:
+            source.close()
+
+
+class ConcatDataSource(_Combined):
     """The samples of several sources, one after another.
 
     Args:
@@ -60,24 +82,8 @@ class ConcatDataSource(OrderedDataSource):
             ]
         )
 
-    @property
-    def inner_sources(self) -> Sequence[DataSource]:
-        """The sources."""
-        return self._sources
 
-    def reset(self) -> None:
-        """Start an epoch, of all sources."""
-        for source in self._sources:
-            source.reset()
-        super().reset()
-
-    def close(self) -> None:
-        """Close all sources."""
-        for source in self._sources:
-            source.close()
-
-
-class ZippedDataSource(OrderedDataSource):
+class ZippedDataSource(_Combined):
     """The samples of several sources side by side: the variables of the first, then those of the second, and so on.
 
     Args:
@@ -115,19 +121,3 @@ class ZippedDataSource(OrderedDataSource):
         """Those of the first source that has some; the orders of all are drawn before that of this one."""
         found = [source.blocks_of_positions() for source in self._sources if isinstance(source, OrderedDataSource)]
         return next((blocks for blocks in found if blocks is not None), None)
-
-    @property
-    def inner_sources(self) -> Sequence[DataSource]:
-        """The sources."""
-        return self._sources
-
-    def reset(self) -> None:
-        """Start an epoch, of all sources."""
-        for source in self._sources:
-            source.reset()
-        super().reset()
-
-    def close(self) -> None:
-        """Close all sources."""
-        for source in self._sources:
-            source.close()
