@@ -88,6 +88,11 @@ def _of_one_epoch(data: Any) -> Iterator[Batch]:
     if not hasattr(data, "next"):
         yield from data() if callable(data) else data
         return
+    yield from epoch_of(data)
+
+
+def epoch_of(data: Any) -> Iterator[Batch]:
+    """Yield the batches of one epoch of a data iterator, the last one cut at its end."""
     left = data.size
     while left > 0:
         batch = data.next()

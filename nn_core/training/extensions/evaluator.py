@@ -10,6 +10,7 @@ import numpy as np
 from nn_core.communicators import Communicator
 from nn_core.engine.graph.node import forward_order
 from nn_core.errors import ArgumentError
+from nn_core.training.batches import epoch_of
 from nn_core.training.metrics import Metric
 from nn_core.training.ranks import gather_arrays
 from nn_core.training.reporting import report
@@ -170,11 +171,6 @@ def _batches_of(data: Any, batch_size: int | None) -> Callable[[], Iterator[Sequ
 
 
 def _of_iterator(data: Any, start: Any) -> Iterator[Sequence[Any]]:
-    """One epoch, always the same: a state needs no replay, so going back to it costs nothing."""
+    """Yield one epoch, always the same: a state needs no replay, so going back to it costs nothing."""
     data.set_state(start)
-    left = data.size
-    while left > 0:
-        batch = data.next()
-        rows = min(left, len(batch[0]))
-        yield [values[:rows] for values in batch]
-        left -= rows
+    yield from epoch_of(data)
