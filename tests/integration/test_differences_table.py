@@ -22,6 +22,7 @@ CONVERTERS = "tests/unit/experimental/test_graph_converters.py"
 QUANTIZATION = "tests/unit/experimental/test_quantization.py"
 CPU = "extensions/nn_ext_cpu/tests"
 NETWORKS = "extensions/nn_ext_nnp/tests/test_networks.py"
+WRITTEN_NETWORKS = "extensions/nn_ext_nnp/tests/test_written_networks.py"
 NETWORK_CHANGES = "extensions/nn_ext_nnp/tests/test_network_changes.py"
 COMMUNICATORS = "tests/unit/communicators/test_communicator.py"
 COMMANDS = "extensions/nn_ext_nnp/tests/test_commands.py"
@@ -204,23 +205,23 @@ TESTS = {
     "`utils.qnn`: ranges": f"{QUANTIZATION}::test_training_and_evaluation_share_folded_weights",
     "`utils.qnn`: inputs of": f"{QUANTIZATION}::test_what_is_recorded",
     "`utils.qnn`: `QNN`": f"{QUANTIZATION}::test_what_a_scheduler_refuses",
-    "a graph that works for one": f"{NETWORKS}::test_graphs_for_one_number_of_samples_are_refused",
+    "a graph that works for one": f"{WRITTEN_NETWORKS}::test_graphs_for_one_number_of_samples_are_refused",
     "the number of samples": f"{NETWORKS}::test_the_number_of_samples_must_be_known",
-    "hyperparameters of solvers": f"{NETWORKS}::test_solvers_survive_with_all_numbers_and_states",
+    "hyperparameters of solvers": f"{WRITTEN_NETWORKS}::test_solvers_survive_with_all_numbers_and_states",
     "a syntax error": f"{CODEC}::test_wrong_texts_are_refused_with_their_place",
     "archives with": f"{CODEC}::test_members_that_leave_the_folder_are_refused",
     "a variable that is neither": f"{NETWORKS}::test_odd_networks_are_refused",
     "numbers in files, such": f"{CODEC}::test_texts_with_parameters_are_printed_as_nnabla_does",
     "`global_config.default_context`": f"{NETWORKS}::test_everything_about_training_is_read",
     "`NnpNetworkPass": f"{NETWORK_CHANGES}::test_variables_and_functions_are_offered_to_callbacks",
-    "`patch_correlation`": f"{NETWORKS}::test_functions_without_a_place_in_files_are_refused",
+    "`patch_correlation`": f"{WRITTEN_NETWORKS}::test_functions_without_a_place_in_files_are_refused",
     "communicators: gradients": f"{COMMUNICATORS}::test_gradients_are_added_up_during_backward",
     "communicators: `reduce`": f"{COMMUNICATORS}::test_reduce_leaves_the_others_alone",
     "communicators: ranks": f"{COMMUNICATORS}::test_sizes_and_calls_must_agree",
     "communicators: order": f"{COMMUNICATORS}::test_halves_are_added_up_in_float32",
     "communicators: a process": f"{COMMUNICATORS}::test_one_process_is_a_world_without_an_engine",
     "`DataParallelCommunicator`": f"{COMMUNICATORS}::test_threads_with_devices_are_refused",
-    "operands of different ranks": f"{NETWORKS}::test_operands_of_different_ranks_are_reshaped",
+    "operands of different ranks": f"{WRITTEN_NETWORKS}::test_operands_of_different_ranks_are_reshaped",
     "`load`: a parameter that": f"{CODEC}::test_frozen_parameters_of_a_text_stay_frozen",
     "`nnabla_cli train`: an input": f"{TRAINING}::test_inputs_that_nothing_is_said_of_are_refused",
     "`nnabla_cli train": f"{TRAINING}::test_costs_are_those_of_nnabla",

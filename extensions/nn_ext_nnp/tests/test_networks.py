@@ -1,6 +1,5 @@
 """Networks, loops, numbers of samples, passes, solvers."""
 
-import io
 import zipfile
 from pathlib import Path
 
@@ -8,14 +7,9 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-import nn_core.functions as F
-import nn_core.parametric_functions as PF
-import nn_core.solvers as S
 from nn_core.errors import ArgumentError, BackendNotFoundError, FileFormatError
-from nn_core.ext import find_extension
 from nn_core.utils.load import load
 from nn_core.utils.nnp_graph import NnpLoader
-from nn_core.utils.save import create_proto, save
 from nn_ext_nnp.codec import parse_text
 from nn_ext_nnp.network import build, plan_network
 
@@ -66,176 +60,6 @@ def test_both_kinds_of_states_are_the_same():
     assert found[0].keys() == found[1].keys() and len(found[0]) == 12
     for key, values in found[0].items():
         np.testing.assert_array_equal(found[1][key], values)
-
-
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-def net(batch=4):
-    x = nn.Variable((batch, 3, 6, 6))
-    h = PF.batch_normalization(PF.convolution(x, 2, (3, 3), name="c"), batch_stat=False, name="b")
-    y = PF.affine(F.reshape(F.relu(h), (batch, -1)), 5, name="a")
-    return x, y
-
-
-def contents(x, y, **more):
-    network = {"name": "net", "batch_size": x.shape[0], "names": {"x": x}, "outputs": {"y": y}}
-    return {"networks": [network], "executors": [{"name": "run", "network": "net"}], **more}
-
-
-@pytest.mark.parametrize("file", ["n.nnp", "n.nntxt", "n.protobuf", "p.nnp"])
-def test_networks_survive(file, tmp_path):
-    x, y = net()
-    x.d = np.random.default_rng(0).normal(size=x.shape)
-    y.forward()
-    format_ = ".protobuf" if file == "p.nnp" else ".h5"
-    save(tmp_path / file, contents(x, y), include_params=True, parameter_format=format_)
-    with nn.parameter_scope("", {}):
-        network = NnpLoader(tmp_path / file).get_network("net", batch_size=2)
-        assert list(nn.get_parameters(grad_only=False))[:2] == ["c/conv/W", "c/conv/b"]
-    network.inputs["x"].d = x.d[1:3]
-    network.outputs["y"].forward()
-    np.testing.assert_allclose(network.outputs["y"].d, y.d[1:3], atol=1e-6)
-
-
-def test_saving_twice_gives_the_same_bytes(tmp_path):
-    x, y = net()
-    save(tmp_path / "a.nnp", contents(x, y))
-    info = load(tmp_path / "a.nnp")
-    network = info.networks["net"]
-    save(tmp_path / "b.nntxt", contents(network.inputs["x"], network.outputs["y"]))
-    save(tmp_path / "c.nntxt", contents(x, y))
-    assert (tmp_path / "b.nntxt").read_bytes() == (tmp_path / "c.nntxt").read_bytes()
-
-
-def test_an_input_without_a_name_is_told(tmp_path, caplog):
-    x = nn.Variable((1, 3))
-    y = x * nn.Variable.from_numpy_array(np.ones((1, 3)))
-    network = {"name": "net", "batch_size": 1, "names": {"x": x}, "outputs": {"y": y}}
-    save(tmp_path / "a.nnp", {"networks": [network]})
-    assert "inputs of network 'net' must have names, got none for one of shape (1, 3)" in caplog.text
-    assert list(load(tmp_path / "a.nnp").networks["net"].inputs) == ["x", "@net/Mul2_in"]
-
-
-@pytest.mark.parametrize(("make", "message"), [
-    (lambda x: F.reshape(x, (8, 6)), r"must work for any number of samples, got for 5 in place of 4: .*'@net/Reshape"),
-    (lambda x: F.transpose(F.relu(x), (1, 0, 2)), r"must have the samples as its first axis only, got the shape \(3, 5, 4\)"),
-    (lambda x: F.add2(x, F.constant(1.0, (2, 2, 3, 4))[0:1, 0].reshape((1, 3, 4)) + F.sum(x) * F.constant(0, (4, 3, 4)), ),
-     None),
-])  # fmt: skip
-def test_graphs_for_one_number_of_samples_are_refused(make, message):
-    x = nn.Variable((4, 3, 4))
-    y = make(x)
-    if message is None:
-        save(io.BytesIO(), contents(x, y))
-        return
-    with pytest.raises(ArgumentError, match=r"(?s)save: .*" + message + ".*hint: variable_batch_size=False"):
-        save(io.BytesIO(), contents(x, y))
-    save(io.BytesIO(), contents(x, y), variable_batch_size=False)
-
-
-def parameter(name, *shape):
-    values = np.random.default_rng(len(name)).uniform(0.5, 1.5, shape).astype(np.float32)
-    return nn.parameter.get_parameter_or_create(name, shape, initializer=values)
-
-
-@pytest.mark.parametrize("make", [
-    lambda x: F.add2(x, parameter("p", 4)), lambda x: parameter("p", 3, 4) * x, lambda x: F.maximum2(x, parameter("p")),
-    lambda x: F.pow2(parameter("p", 3, 4), x), lambda x: F.squared_error(x, F.tanh(parameter("p", 4))),
-    lambda x: F.batch_matmul(x, parameter("p", 4, 5)), lambda x: F.batch_matmul(parameter("p", 6, 3), x),
-])  # fmt: skip
-def test_operands_of_different_ranks_are_reshaped(make, tmp_path):
-    x = nn.Variable.from_numpy_array(np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 4)))
-    y = make(x)
-    y.forward()
-    save(tmp_path / "a.nnp", contents(x, y))
-    with nn.parameter_scope("", {}):
-        network = load(tmp_path / "a.nnp").networks["net"]
-        again = network.outputs["y"]
-        assert len({variable.ndim for variable in again.parent.inputs}) == 1
-        network.inputs["x"].d = x.d
-        again.forward()
-    np.testing.assert_allclose(again.d, y.d, rtol=1e-6)
-
-
-def test_losses_of_two_shapes_are_refused():
-    x = nn.Variable((2, 3, 4))
-    with pytest.raises(ArgumentError, match=r"(?s)BinaryCrossEntropy must have one shape in files, got .*F.broadcast"):
-        save(io.BytesIO(), contents(x, F.binary_cross_entropy(x, parameter("p", 4))))
-
-
-def test_a_configuration_without_a_context_names_the_current_one():
-    x, y = net()
-    proto = create_proto({**contents(x, y), "global_config": {}})
-    assert list(proto.global_config.default_context.backends) == nn.get_current_context().backend
-
-
-def test_a_failure_leaves_the_old_file(tmp_path):
-    (tmp_path / "a.nnp").write_bytes(b"old")
-    with pytest.raises(ArgumentError, match="contents must have keys of"):
-        save(tmp_path / "a.nnp", {"network": []})
-    assert (tmp_path / "a.nnp").read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize(("change", "message"), [
-    ({"executors": [{"name": "e", "network": "other"}]}, r"executors must name one of the networks \['net'\], got 'other'"),
-    ({"networks": [{"name": "n", "batch_size": 1, "names": {}}]}, "got none called 'outputs'"),
-    ({"networks": [{"name": "n", "batch_size": 1, "names": {"x": 3}, "outputs": {}}]}, "got int for 'x'"),
-])  # fmt: skip
-def test_contents_that_lack_something_are_refused(change, message):
-    x, y = net()
-    with pytest.raises(ArgumentError, match=message):
-        save(io.BytesIO(), {**contents(x, y), **change})
-
-
-def test_functions_without_a_place_in_files_are_refused():
-    x = nn.Variable((2, 3, 4, 5))
-    attention = F.patch_correlation(x, x)
-    with pytest.raises(ArgumentError, match="must have the layout of NNabla's, got PatchCorrelation"):
-        save(io.BytesIO(), contents(x, attention))
-    with pytest.raises(ArgumentError, match=r"the file must be \.nnp, .* got '\.onnx'"):
-        save(io.BytesIO(), contents(x, x), extension=".onnx")
-    with pytest.raises(ArgumentError, match=r"parameter_format must be '\.h5' or '\.protobuf', got '\.npz'"):
-        save(io.BytesIO(), contents(x, x), parameter_format=".npz")
-
-
-SOLVERS = (
-    "Sgd", "SgdW", "Momentum", "Lars", "Nesterov", "Adadelta", "Adagrad", "AdaBelief", "RMSprop", "RMSpropGraves", "Adam",
-    "AdamW", "AdaBound", "Adamax", "AMSGRAD", "AMSBound", "Lamb", "Lion",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("states", [".h5", ".protobuf"])
-@pytest.mark.parametrize("name", SOLVERS)
-def test_solvers_survive_with_all_numbers_and_states(name, states, tmp_path):
-    x = nn.Variable.from_numpy_array(np.random.default_rng(0).normal(size=(4, 3)))
-    y = F.mean(F.squared_error(PF.affine(x, 2), nn.Variable((4, 2))))
-    solver = getattr(S, name)(0.25)
-    solver.set_parameters(nn.get_parameters())
-
-    def step(solver, y):
-        y.forward()
-        solver.zero_grad()
-        y.backward()
-        solver.update()
-
-    step(solver, y)
-    part = {"name": "o", "solver": solver, "network": "net", "dataset": "d", "update_interval": 2, "weight_decay": 0.5}
-    whole = contents(x, y, optimizers=[part])
-    save(tmp_path / "a.nnp", whole, include_solver_state=True, solver_state_format=states, variable_batch_size=False)
-    with nn.parameter_scope("", {}):
-        info = load(tmp_path / "a.nnp")
-        optimizer = info.optimizers["o"]
-        assert (optimizer.solver.name, optimizer.update_interval, optimizer.weight_decay) == (name, 2, 0.5)
-        assert optimizer.solver.learning_rate() == 0.25
-        network = info.networks["net"]
-        for variable, values in zip(network.inputs.values(), (x.d, 0), strict=True):
-            variable.d = values
-        step(optimizer.solver, network.outputs["y"])
-        again = {key: p.d.copy() for key, p in nn.get_parameters().items()}
-    step(solver, y)
-    for key, parameter in nn.get_parameters().items():
-        np.testing.assert_allclose(again[key], parameter.d, rtol=1e-6, atol=1e-7)
 
 
 # -- files by hand -----------------------------------------------------------------------------------------------------
@@ -444,33 +268,6 @@ def test_recurrent_networks_are_written_out():
     np.testing.assert_allclose(network.outputs["y"].d, 1 + np.cumsum(x, axis=1), rtol=1e-5)
 
 
-def test_two_files_with_other_shapes_under_the_same_names(tmp_path):
-    loaders = []
-    for width in (3, 5):
-        nn.clear_parameters()
-        x = nn.Variable.from_numpy_array(np.ones((2, width)))
-        y = PF.affine(x, width + 1, name="a")
-        y.forward()
-        save(tmp_path / f"{width}.nnp", contents(x, y))
-        loaders.append((tmp_path / f"{width}.nnp", y.d))
-    loaders = [(NnpLoader(path), expected) for path, expected in loaders]
-    networks = [loader.get_network("net") for loader, _ in loaders]
-    nn.clear_parameters()
-    networks += [loader.get_network("net") for loader, _ in loaders]
-    for network, (_, expected) in zip(networks, loaders * 2, strict=True):
-        network.inputs["x"].d = 1
-        network.outputs["y"].forward()
-        np.testing.assert_allclose(network.outputs["y"].d, expected, rtol=1e-6)
-    for value in nn.get_parameters().values():
-        value.d = 0
-    again = loaders[1][0].get_network("net")
-    again.inputs["x"].d = 1
-    again.outputs["y"].forward()
-    assert not again.outputs["y"].d.any()  # parameters of the right shape are left alone
-    with pytest.raises(ArgumentError, match="must keep its shape"):
-        load(tmp_path / "3.nnp")
-
-
 def test_unknown_networks_are_refused():
     loader = NnpLoader(DATA / "convnet.nnp")
     assert loader.get_network_names() == ["net", "train"]
@@ -484,33 +281,7 @@ def test_a_scope_of_its_own():
     assert "c1" in scope and not nn.get_parameters(grad_only=False)
 
 
-def test_the_extension_door_reads_networks(tmp_path):
-    info = find_extension("file_formats", ".nnp", "read_network")(DATA / "convnet.nnp", batch_size=3)
-    assert info.networks["net"].inputs["x"].shape[0] == 3
-    x, y = net()
-    find_extension("file_formats", ".nntxt", "write_network")(tmp_path / "n.nntxt", contents(x, y))
-    assert (tmp_path / "n.nntxt").exists()
-
-
 def test_the_doors_name_the_package_that_is_missing(monkeypatch):
     monkeypatch.setattr("nn_core.files.network_package.PACKAGE", "nn_ext_nnp_missing")
     with pytest.raises(BackendNotFoundError, match=r"(?s)nn-ext-nnp, got no module .*hint: pip install nn-ext-nnp"):
         load("a.nnp")
-
-
-def test_the_parameters_of_a_module_in_a_network_are_written(tmp_path):
-    module = nn.Sequential(nn.layers.Affine(3), nn.layers.BatchNorm()).eval()
-    x = nn.Variable((4, 5), name="x")
-    y = module(x)
-    for parameter in module.get_parameters().values():
-        parameter.d = np.random.RandomState(0).rand(*parameter.shape)
-    save(str(tmp_path / "net.nnp"), contents(x, y))
-    save(str(tmp_path / "part.nnp"), contents(x, y), parameters=module)
-    x.d = np.random.RandomState(1).randn(*x.shape)
-    y.forward()
-    for name in ("net.nnp", "part.nnp"):
-        network = next(iter(load(tmp_path / name, batch_size=4).networks.values()))
-        next(iter(network.inputs.values())).d = x.d
-        result = next(iter(network.outputs.values()))
-        result.forward()
-        np.testing.assert_allclose(result.d, y.d, atol=1e-5)
