@@ -11,7 +11,7 @@ from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_o
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.training.states import set_state_of, state_of
+from nn_core.training.states import require_same_names, set_state_of, state_of
 from nn_core.training.triggers import every
 
 
@@ -92,8 +92,6 @@ class MovingAverage:
         Raises:
             ArgumentError: when it has other parameters.
         """
-        if set(state["averages"]) != set(self._averages):
-            given = ", ".join(state["averages"])
-            raise ArgumentError(f"MovingAverage: the state must be of {', '.join(self._averages)}, got {given}")
+        require_same_names("MovingAverage", self._averages, state["averages"])
         self._updates = state["updates"]
         self._averages = {name: np.array(values, np.float32) for name, values in state["averages"].items()}

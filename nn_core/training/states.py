@@ -3,7 +3,7 @@
 import copy
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import accumulate
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
@@ -213,3 +213,13 @@ def from_text(text: Array) -> Any:
         return json.loads(text.tobytes())
     except ValueError as error:
         raise FileFormatError(f"the entry of plain values must be JSON, got: {error}") from error
+
+
+def require_same_names(function: str, own: Collection[str], given: Collection[str]) -> None:
+    """Refuse a state of other parameters.
+
+    Raises:
+        ArgumentError: when the names differ; it names `function`.
+    """
+    if set(given) != set(own):
+        raise ArgumentError(f"{function}: the state must be of {', '.join(own)}, got {', '.join(given)}")

@@ -12,7 +12,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
-from nn_core.training.states import set_state_of, state_of
+from nn_core.training.states import require_same_names, set_state_of, state_of
 from nn_core.training.triggers import every
 from nn_core.variable import Variable
 
@@ -110,9 +110,7 @@ class WeightAverage:
         Raises:
             ArgumentError: when it has other parameters.
         """
-        if set(state["means"]) != set(self._means):
-            given = ", ".join(state["means"])
-            raise ArgumentError(f"WeightAverage: the state must be of {', '.join(self._means)}, got {given}")
+        require_same_names("WeightAverage", self._means, state["means"])
         self.count = state["count"]
         self._means = {name: np.array(values, np.float64) for name, values in state["means"].items()}
 
