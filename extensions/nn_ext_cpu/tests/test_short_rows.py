@@ -48,6 +48,26 @@ def test_small_losses_keep_their_digits() -> None:
     np.testing.assert_allclose(scores.g[:, 1], -rest / (1 + rest), rtol=2e-6)
 
 
+@pytest.mark.parametrize("type_config", ["float", "double", "bfloat16"])
+@pytest.mark.parametrize("shape", [(6, 3), (6, 100), (6, 3, 2)])
+def test_infinite_gradients_of_certain_labels_are_those_of_the_reference(shape: tuple[int, ...], type_config: str) -> None:
+    margins = np.float32([2, 8, 30, 45, 60, 80])  # of the label: from 45 on, its share is 1 in float64
+    values = np.zeros(shape, np.float32)
+    values[:, 1] = margins.reshape(-1, *(1,) * (len(shape) - 2))
+    labels = nn.Variable.from_numpy_array(np.ones((shape[0], 1, *shape[2:]), np.int64))
+    found = []
+    for backend in ("cpu", "reference"):
+        x = nn.Variable.from_numpy_array(values, need_grad=True)
+        with nn.context_scope(nn.Context([f"{backend}:{type_config}"])), np.errstate(invalid="ignore"):
+            y = F.softmax_cross_entropy(x, labels, axis=1)
+            y.forward()
+            x.grad.zero()
+            y.backward(np.full(y.shape, np.inf))
+        found.append(np.float64(x.g))
+    np.testing.assert_array_equal(*found)
+    assert np.isnan(found[0][-1, 1]).all()
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_stays_in_its_row(value: float) -> None:
     x = normal(200, 5)

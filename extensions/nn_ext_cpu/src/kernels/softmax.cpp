@@ -251,7 +251,9 @@ class CrossEntropyBackward : public Op {
         const T* from = lines_.read(x, line, memory);
         T largest = 0;
         const double total = log_sum(from, n, to, largest);
-        const auto of_label = static_cast<T>(dy[line] * (to[labels[line]] / total - 1.0));
+        const double share = to[labels[line]] / total;
+        const double less = std::isfinite(dy[line]) ? share - 1.0 : static_cast<T>(share) - T{1};  // see `rest`
+        const auto of_label = static_cast<T>(dy[line] * less);
         number_loops<T>().scale(to, n, static_cast<T>(dy[line] / total), to);
         to[labels[line]] = of_label;
       }
@@ -272,7 +274,7 @@ class CrossEntropyBackward : public Op {
       number_loops<T>().softmax_lanes(false, memory, c, kMaxLanes, count, shares);
       for (int64_t i = 0; i < count; ++i) {
         const int64_t label = labels[line + i];
-        if (label >= 0) shares[label * kMaxLanes + i] = -rest(shares + i, label);
+        if (label >= 0) shares[label * kMaxLanes + i] = -rest(shares + i, label, dy[line + i]);
       }
       lines_.from_tile(shares, line, count, dx);
       for (int64_t i = 0; i < count; ++i) {
@@ -284,8 +286,9 @@ class CrossEntropyBackward : public Op {
   }
 
   /// 1 less the share of the label: where that is close to 1, the sum of the others, which have all their digits.
-  T rest(const T* shares, int64_t label) const {
-    if (!(shares[label * kMaxLanes] > T{0.5})) return T{1} - shares[label * kMaxLanes];
+  /// An infinite dy needs the rounded difference, as other backends compute it: 0 times infinity is NaN.
+  T rest(const T* shares, int64_t label, T dy) const {
+    if (!(shares[label * kMaxLanes] > T{0.5}) || !std::isfinite(dy)) return T{1} - shares[label * kMaxLanes];
     T sum = 0;
     for (int64_t k = 0; k < lines_.c; ++k) sum += k == label ? T{0} : shares[k * kMaxLanes];
     return sum;
