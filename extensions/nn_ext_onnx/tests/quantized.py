@@ -182,3 +182,43 @@ def step_of(model):
     numbers = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     last = [node for node in model.graph.node if model.graph.output[0].name in node.output]
     return float(numbers[last[0].input[1]].max()) if last[0].op_type == "DequantizeLinear" else None
+
+
+# By the definitions of ONNX: a number between two levels goes to either, on processors and in versions of onnxruntime -----
+
+
+def dynamic_levels(x):
+    """Return the levels, the scale and the zero point of DynamicQuantizeLinear; x holds float32, whose steps are exact."""
+    low, high = min(x.min(), np.float32(0)), max(x.max(), np.float32(0))
+    scale = (high - low) / np.float32(255) or np.float32(1)
+    zero_point = np.uint8(np.rint(-low / scale))
+    return np.clip(np.rint(x / scale) + np.float32(zero_point), 0, 255).astype(np.uint8), np.asarray(scale), zero_point
+
+
+def _product(x, weight, scale):
+    levels, step, zero_point = dynamic_levels(x)
+    return (levels.astype(float) - zero_point) @ weight * (float(step) * scale)
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_steps(x, given, w, r, bias, h, c, peepholes, scales, lengths):
+    """Return the outputs of one direction of DynamicQuantizeLSTM in float64; each step starts from the output given before it.
+
+    That keeps a difference of rounding, which can move a state to the next level, from growing over the steps.
+    """
+    n_steps, n_batch, hidden = given.shape
+    h, c = (np.zeros((n_batch, hidden)) if state is None else state for state in (h, c))
+    h, p = h.astype(np.float32), np.zeros(3 * hidden) if peepholes is None else peepholes
+    from_inputs, results = _product(x, w, scales[0]) + bias[: 4 * hidden], []
+    for t in range(n_steps):
+        total = from_inputs[t] + _product(h, r, scales[1]) + bias[4 * hidden :]
+        i, o, f, g = np.split(total, 4, axis=1)
+        new = _sigmoid(f + p[2 * hidden :] * c) * c + _sigmoid(i + p[:hidden] * c) * np.tanh(g)
+        y = _sigmoid(o + p[hidden : 2 * hidden] * new) * np.tanh(new)
+        valid = (np.full(n_batch, n_steps) if lengths is None else lengths)[:, None] > t
+        c, h = np.where(valid, new, c), np.where(valid, given[t], h)
+        results.append(np.where(valid, y, 0))
+    return np.stack(results)
