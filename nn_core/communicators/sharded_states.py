@@ -60,6 +60,7 @@ class _Piece:
         variable = Variable((self.size,))
         variable._need_grad = self.whole.variable._need_grad
         self.own = new_slot(variable, n_states)
+        self.own.settings = self.whole.settings
 
     def is_current(self) -> bool:
         """Follow the parameter, and tell whether its arrays and flags are those of the last call."""
@@ -73,6 +74,8 @@ class _Piece:
             known = None
         is_same = own.t == self.whole.t and own.variable._need_grad is whole._need_grad and known is not None
         own.t = self.whole.t
+        is_same = is_same and own.settings == self.whole.settings
+        own.settings = self.whole.settings
         if own.variable._need_grad is not whole._need_grad:
             own.variable.need_grad = whole.need_grad
         return is_same

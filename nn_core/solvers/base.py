@@ -1,29 +1,28 @@
 """The base class of solvers: which parameters they change, their numbers, and the steps of training."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
 from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, refuses_rest, require_fit
-from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.engine.runtime.html import table
-from nn_core.errors import ArgumentError, ShapeError, UnknownAttributeError
+from nn_core.errors import ArgumentError, UnknownAttributeError
 from nn_core.logger import logger
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
 from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explain_calls, first_rate, shown, unknown_number
-from nn_core.solvers.saving import SavedStates
-from nn_core.solvers.states import Slot, new_slot
+from nn_core.solvers.parameters import ChosenParameters
+from nn_core.solvers.states import Slot
 from nn_core.solvers.update import ComputeTarget, Rule, targets_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
 
 
-class Solver(SavedStates):
+class Solver(ChosenParameters):
     """Base class of solvers.
 
     A solver is a subclass that names its numbers and states and defines `step`.
@@ -32,9 +31,9 @@ class Solver(SavedStates):
     half keep a float32 original here.
 
     Two kinds of parameters are passed over, with their states and their `t`, by the update and by everything that
-    changes or checks gradients: those whose ``need_grad`` was set to False, until it is True again, and those whose
-    gradient nobody has written since ``zero_grad()``, or ever. An update that finds no parameters, or no gradient before
-    the first one that does, is logged as one warning.
+    changes or checks gradients: those that are frozen, by a group of parameters or as long as their ``need_grad`` is
+    False, and those whose gradient nobody has written since ``zero_grad()``, or ever. An update that finds no parameters,
+    or no gradient before the first one that does, is logged as one warning.
 
     A gradient with NaN or infinity makes its elements of the parameter NaN or infinite, and in Lars and Lamb, which take
     norms, the whole parameter; no rule leaves a parameter that looks sound and no longer moves. ``update_if_finite()`` and
@@ -143,58 +142,6 @@ class Solver(SavedStates):
                 `keeps_initial_rate`; and t, which is 1 at the first update.
         """
         raise NotImplementedError("a solver must define step(xp, w, g, states, hyper)")
-
-    # -- parameters ------------------------------------------------------------------------------------------------
-
-    @door
-    def set_parameters(self, param_dict: ParameterSource, reset: bool = True, retain_state: bool = False) -> None:
-        """Choose the parameters to change.
-
-        Args:
-            param_dict: Variables by name, as ``nn_core.get_parameters()`` gives them; or a module that was called, or the name
-                of a scope, for those of its parameters that need a gradient.
-            reset: Forget all parameters that were set before. If False, those under other names stay.
-            retain_state: Without `reset`, a name that is known keeps its states and its number of updates.
-
-        Raises:
-            ArgumentError: when a value is not a Variable, or a module has no parameters.
-            UnknownNameError: when there is no scope of the name.
-            ShapeError: when states are to be kept for a parameter of another shape.
-        """
-        slots = {} if reset else dict(self._slots)
-        changed = reset
-        chosen = parameters_of("set_parameters", param_dict, grad_only=True, argument="param_dict")
-        require_some("set_parameters", param_dict, chosen)
-        for key, variable in chosen.items():
-            old = slots.get(key)
-            if old is None or not retain_state:
-                slots[key] = new_slot(variable, len(self.state_names))
-                changed = True
-            elif old.variable.storage is not variable.storage:
-                if old.variable.shape != variable.shape:
-                    shapes = f"{variable.shape} for {old.variable.shape}"
-                    raise ShapeError(f"set_parameters: {key} must keep its shape to keep its states, got {shapes}")
-                slots[key] = Slot(variable, old.member.states, old.t)
-                changed = True
-        self._slots = slots
-        if changed:
-            self._unbind()
-
-    def get_parameters(self) -> dict[str, Variable]:
-        """Return the parameters by name."""
-        return {key: slot.variable for key, slot in self._slots.items()}
-
-    @door
-    def remove_parameters(self, keys: Iterable[str]) -> None:
-        """Forget the parameters called `keys`; names that are not known are passed over."""
-        for key in keys:
-            self._slots.pop(key, None)
-        self._unbind()
-
-    def clear_parameters(self) -> None:
-        """Forget all parameters."""
-        self._slots = {}
-        self._unbind()
 
     # -- numbers ---------------------------------------------------------------------------------------------------
 
@@ -486,7 +433,9 @@ class Solver(SavedStates):
         self._bind_to(targets_of(self._context))
 
     def _bind_to(self, targets: tuple[ComputeTarget, ...]) -> None:
-        self._groups = Groups(Rule(type(self).__name__, self.step, reads_t=self.reads_t), targets, self._numbers)
+        self._groups = Groups(
+            Rule(type(self).__name__, self.step, reads_t=self.reads_t), targets, self._numbers, self._decay_index
+        )
         self._gradients = Gradients(targets)
 
     def _unbind(self) -> None:

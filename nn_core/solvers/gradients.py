@@ -14,7 +14,7 @@ from nn_core.errors import GraphError
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.states import Slot
-from nn_core.solvers.update import BoundUpdate, ComputeTarget, Rule, Verdict
+from nn_core.solvers.update import BoundUpdate, ComputeTarget, Member, Rule, Verdict
 from nn_core.typing import Array, Namespace, extra
 
 #: ``check(xp, grad)`` is an array without axes that is true or false.
@@ -63,7 +63,7 @@ class _Known:
         self.frozen = Frozen(given)
         self.hyper = np.zeros(2, np.float64)
         # A change of gradients sees no states.
-        members = [Slot(slot.variable, ()).member for slot in slots]
+        members = [Member(slot.variable, ()) for slot in slots]
         self.update = BoundUpdate(rule, members, self.hyper, targets)
 
     def is_current(self) -> bool:
@@ -81,6 +81,7 @@ class Gradients:
     def __init__(self, targets: Sequence[ComputeTarget]) -> None:
         self._targets = targets
         self._known: dict[str, _Known] = {}
+        self._by_decay: dict[float, list[Slot]] | None = None
         self._fills: list[Callable[[float], None]] = []
         self._fills_version: int | None = None
 
@@ -96,21 +97,41 @@ class Gradients:
     def change(
         self, rule: Rule, number: float, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None
     ) -> None:
-        """Apply `rule` with its one number."""
+        """Apply `rule` with its one number, which is multiplied by those of groups if it is the rate of weight decay."""
         hooks = active_hooks(pre, post)
         if hooks is not None:
-            for slot in active(slots):
-                for hook in hooks[0]:
-                    hook()
-                _Known(rule, [slot], self._targets).run(number)
-                for hook in hooks[1]:
-                    hook()
-            return
-        known = self._known.get(rule.name)
+            self._change_observed(rule, number, slots, *hooks)
+        elif rule is not WEIGHT_DECAY:
+            self._change_all(rule.name, rule, number, slots)
+        else:
+            for factor, alike in self._grouped_by_decay(slots).items():
+                if factor:
+                    self._change_all(f"{rule.name} {factor}", rule, number * factor, alike)
+
+    def _grouped_by_decay(self, slots: Collection[Slot]) -> dict[float, list[Slot]]:
+        if self._by_decay is None:
+            self._by_decay = {}
+            for slot in slots:
+                self._by_decay.setdefault(slot.settings.decay, []).append(slot)
+        return self._by_decay
+
+    def _change_observed(
+        self, rule: Rule, number: float, slots: Collection[Slot], before: Sequence[Hook], after: Sequence[Hook]
+    ) -> None:
+        for slot in active(slots):
+            for hook in before:
+                hook()
+            _Known(rule, [slot], self._targets).run(number * (slot.settings.decay if rule is WEIGHT_DECAY else 1.0))
+            for hook in after:
+                hook()
+
+    def _change_all(self, key: str, rule: Rule, number: float, slots: Collection[Slot]) -> None:
+        """Apply `rule`, bound under `key`, with one number for all of `slots`."""
+        known = self._known.get(key)
         if known is None or not known.is_current():
             if not active(slots):
                 return
-            known = self._known[rule.name] = _Known(rule, slots, self._targets)
+            known = self._known[key] = _Known(rule, slots, self._targets)
         known.run(number)
 
     def verdict(self, slots: Collection[Slot]) -> Verdict | None:
@@ -186,6 +207,7 @@ class Gradients:
     def forget(self) -> None:
         """Bind anew: the parameters have changed."""
         self._known.clear()
+        self._by_decay = None
         self._fills_version = None
 
 

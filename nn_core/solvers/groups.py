@@ -1,8 +1,8 @@
-"""Run the update of a solver over its parameters, in groups that have taken the same number of updates if it counts.
+"""Run the update of a solver over its parameters, in groups that have the same numbers.
 
-Parameters are passed over whose ``need_grad`` was set to False, and those whose gradient holds nothing: ``zero_grad()``
-was called and nothing has been written since, or nothing was ever written. So parameters may come to differ in their
-number of updates t, which is one of the numbers of an update.
+Parameters are passed over that are frozen, by their settings or their ``need_grad``, and those whose gradient holds
+nothing: ``zero_grad()`` was called and nothing has been written since, or nothing was ever written. So parameters may come
+to differ in their number of updates t, which is one of the numbers of an update if its rule reads it.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,10 +14,10 @@ import numpy as np
 from nn_core.engine.graph.node import FLAGS_VERSION
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.solvers.hooks import Hook
+from nn_core.solvers.parameter_groups import Settings
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, ComputeTarget, Rule
 from nn_core.typing import Array
-from nn_core.variable import Variable
 
 #: When so many runs in a row have found gradients in other parameters than the one before, each parameter is bound alone:
 #: programs that skip layers at random choose others in each step, and binding them together costs more than an update.
@@ -25,32 +25,33 @@ MANY_CHANGES: Final = 4
 
 
 class _Group:
-    """Parameters that are updated together; `hyper` holds the numbers of the solver, and t at the end."""
+    """Parameters that are updated together; `hyper` holds the numbers of the solver for them, and t at the end."""
 
-    __slots__ = ("hyper", "is_mixed", "slots", "update")
+    __slots__ = ("hyper", "is_mixed", "settings", "slots", "update")
 
     def __init__(self, slots: list[Slot], hyper: Array, update: BoundUpdate) -> None:
         self.slots = slots
+        self.settings = slots[0].settings
         self.is_mixed = any(slot.t != slots[0].t for slot in slots)
         self.hyper = hyper
         self.update = update
 
 
 class Frozen:
-    """The frozen ones among some parameters: those whose `need_grad` was set to False."""
+    """The frozen ones among some parameters."""
 
-    __slots__ = ("_flags", "_variables", "_version")
+    __slots__ = ("_flags", "_slots", "_version")
 
     def __init__(self, slots: Collection[Slot]) -> None:
         self._version = FLAGS_VERSION.value
-        self._variables = [slot.variable for slot in slots]
-        self._flags = [is_frozen(variable) for variable in self._variables]
+        self._slots = list(slots)
+        self._flags = [slot.is_frozen for slot in self._slots]
 
     def is_current(self) -> bool:
         """Return whether the same parameters as before are frozen."""
         # Setting the need_grad of any variable counts the version up, so most calls compare two numbers.
         if self._version != FLAGS_VERSION.value:
-            if self._flags != [is_frozen(variable) for variable in self._variables]:
+            if self._flags != [slot.is_frozen for slot in self._slots]:
                 return False
             self._version = FLAGS_VERSION.value
         return True
@@ -63,12 +64,16 @@ class Groups:
         rule: The update.
         targets: Where to compute.
         numbers: The numbers of the update without t; a list that the solver changes.
+        decay_index: The index of the rate of weight decay among them, if the rule has one.
     """
 
-    def __init__(self, rule: Rule, targets: Sequence[ComputeTarget], numbers: list[float]) -> None:
+    def __init__(
+        self, rule: Rule, targets: Sequence[ComputeTarget], numbers: list[float], decay_index: int | None = None
+    ) -> None:
         self._rule = rule
         self._targets = targets
         self._numbers = numbers
+        self._decay_index = decay_index
         self._groups: list[_Group] = []
         self._alone: dict[Slot, _Group] = {}
         self._chosen: list[Slot] = []
@@ -147,7 +152,7 @@ class Groups:
         """Change one of the numbers."""
         self._numbers[index] = value
         for group in (*self._groups, *self._alone.values()):
-            group.hyper[index] = value
+            group.hyper[index] = group.settings.number(index, value, self._decay_index)
 
     def unbind(self) -> None:
         """Bind anew at the next run: parameters or their t have changed."""
@@ -165,10 +170,10 @@ class Groups:
         self._n_changes = 0 if chosen == self._chosen else self._n_changes + 1
         self._chosen = chosen
         if self._n_changes < MANY_CHANGES:
-            by_t: dict[int, list[Slot]] = {}
+            alike: dict[tuple[int, Settings], list[Slot]] = {}
             for slot in chosen:
-                by_t.setdefault(slot.t if self._rule.reads_t else 0, []).append(slot)
-            self._groups = [self._bound(group) for group in by_t.values()]
+                alike.setdefault((slot.t if self._rule.reads_t else 0, slot.settings), []).append(slot)
+            self._groups = [self._bound(group) for group in alike.values()]
         else:
             self._groups = [self._bound_alone(slot) for slot in chosen]
         if self._frozen is None or not self._frozen.is_current():
@@ -191,7 +196,8 @@ class Groups:
         return group
 
     def _bound(self, slots: list[Slot]) -> _Group:
-        hyper = np.array([*self._numbers, 0.0], np.float64)
+        own = slots[0].settings.number
+        hyper = np.array([*(own(i, value, self._decay_index) for i, value in enumerate(self._numbers)), 0.0], np.float64)
         members = [slot.member for slot in slots]
         return _Group(slots, hyper, BoundUpdate(self._rule, members, hyper, self._targets, self._guard))
 
@@ -206,7 +212,7 @@ def divided(slots: Collection[Slot]) -> tuple[list[Slot], list[Slot]]:
     chosen: list[Slot] = []
     skipped: list[Slot] = []
     for slot in slots:
-        if not is_frozen(slot.variable):
+        if not slot.is_frozen:
             (skipped if slot.member.grad.is_unwritten else chosen).append(slot)
     return chosen, skipped
 
@@ -218,19 +224,12 @@ def why_nothing(slots: Collection[Slot]) -> str | None:
             "there must be parameters to change, got none (hint: call set_parameters() with nn_core.get_parameters() after "
             f"the network was built){where_parameters_are()}"
         )
-    if all(is_frozen(slot.variable) for slot in slots):
+    if all(slot.is_frozen for slot in slots):
         return None
     return (
         "a gradient of the parameters must have been computed, got none (hint: call backward() on a loss that depends on "
         "them before update())"
     )
-
-
-def is_frozen(variable: Variable) -> bool:
-    """Return whether `need_grad` was set to False; a variable whose flag was never set may be changed by hand-made
-    gradients.
-    """
-    return variable._need_grad is False
 
 
 def all_unwritten(slots: Collection[Slot]) -> bool:

@@ -10,7 +10,8 @@ from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.solvers.groups import Groups
 from nn_core.solvers.numbers import checked_number, first_rate, shown
-from nn_core.solvers.states import Slot, SolverState, States
+from nn_core.solvers.parameter_groups import RuleNumbers, as_text, from_text, settings_of
+from nn_core.solvers.states import GROUPS, Slot, SolverState, States
 
 
 class SavedStates:
@@ -26,6 +27,7 @@ class SavedStates:
     _decay_index: int | None
     _usual_decay: float | None
     _slots: dict[str, Slot]
+    _parameter_groups: dict[str, dict[str, float]] | None = None
     _groups: Groups
 
     @shown
@@ -55,7 +57,7 @@ class SavedStates:
 
     @door
     def save_states(self, path: str | os.PathLike[str]) -> None:
-        """Write the states and the numbers to a file, which takes the place of an older one only when it is complete.
+        """Write the states, the numbers and the groups to a file, which replaces an older one only when it is complete.
 
         Args:
             path: Path that ends in .h5, .npz or .safetensors.
@@ -64,13 +66,14 @@ class SavedStates:
             ArgumentError: when the extension is another one.
         """
         self._groups.require_states()
-        self._states().save(path, self._saved_numbers())
+        self._states().save(path, self._saved_numbers(), self._saved_groups())
 
     @door
     def load_states(self, path: str | os.PathLike[str]) -> None:
-        """Read states that ``save_states()`` wrote, and the numbers, such as a changed learning rate.
+        """Read states that ``save_states()`` wrote, and the numbers, such as a changed learning rate, and groups.
 
-        Set the parameters first. A file that another program wrote has no numbers; those of the solver stay then.
+        Set the parameters first. A file that another program wrote has no numbers and no groups; those of the solver stay
+        then.
 
         Raises:
             FileFormatError: when the file is damaged, or is not one of states.
@@ -78,11 +81,12 @@ class SavedStates:
             ShapeError: when a state has not the shape of its parameter. Nothing is changed in any of these cases.
         """
         function = f"load_states: {os.fspath(path)}"
-        states, numbers = self._states().read(path, self._number_names())
+        states, numbers, saved = self._states().read(path, self._number_names())
         self._require_same_kind(function, numbers)
+        groups = self._groups_of(function, saved)
         self._states().set(states, function)
         self._restore_numbers(numbers)
-        self._unbind()
+        self._group(groups)
 
     def get_state(self) -> dict[str, Any]:
         """Return all that an update depends on, as plain values: the numbers, and the states by name of the parameter.
@@ -90,7 +94,9 @@ class SavedStates:
         The arrays share memory with the solver's, where that is possible; copy them to keep them.
         """
         self._groups.require_states()
-        return {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
+        state = {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
+        groups = self._saved_groups()
+        return state if groups is None else {**state, GROUPS: groups}
 
     @door
     @checked_state
@@ -104,9 +110,10 @@ class SavedStates:
         if state["name"] != self.name or set(state["numbers"]) != set(self._number_names()):
             raise ArgumentError(f"{self.name}.set_state: the state must be that of {self.name}, got {state['name']}")
         self._require_same_kind(f"{self.name}.set_state", state["numbers"])
+        groups = self._groups_of(f"{self.name}.set_state", state.get(GROUPS))
         self._states().set_arrays(state["states"], f"{self.name}.set_state")
         self._restore_numbers(state["numbers"])
-        self._unbind()
+        self._group(groups)
 
     def _number_names(self) -> list[str]:
         names = list(self.hyper_names)
@@ -139,6 +146,23 @@ class SavedStates:
         if self.keeps_initial_rate and not self._numbers[-1]:
             self._numbers[-1] = first_rate(self._numbers[0])
         self._usual_decay = None
+
+    def _rule_numbers(self) -> RuleNumbers:
+        return RuleNumbers(self.name, self.hyper_names, self.decay_name, self.fixed_names)
+
+    def _saved_groups(self) -> str | None:
+        return None if self._parameter_groups is None else as_text(self._parameter_groups)
+
+    def _groups_of(self, function: str, saved: Any) -> dict[str, dict[str, float]] | None:
+        """Return the groups in a state; without some, those that the solver has."""
+        return self._parameter_groups if saved is None else from_text(function, saved, self._rule_numbers())
+
+    def _group(self, groups: dict[str, dict[str, float]] | None) -> None:
+        """Give the parameters the settings of groups, None where none were ever set."""
+        self._parameter_groups = groups
+        for name, slot in self._slots.items():
+            slot.settings = settings_of(name, groups or {}, self._rule_numbers())
+        self._unbind()
 
     def _states(self) -> States:
         return States(self.name, self.state_names, self._slots)

@@ -2,16 +2,20 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
 from nn_core.files import Entry, extension_of, read_entries, write_entries
+from nn_core.solvers.parameter_groups import USUAL, Settings
 from nn_core.solvers.update import Member
 from nn_core.typing import Array, Shape
 from nn_core.variable import Variable
+
+#: Attribute of a file, and key of a state, for the groups of the parameters.
+GROUPS: Final = "groups"
 
 
 class SolverState:
@@ -38,13 +42,21 @@ class SolverState:
 
 
 class Slot:
-    """One parameter of a solver, with its states and its number of updates."""
+    """One parameter of a solver, with its states, its number of updates and the settings of its groups."""
 
-    __slots__ = ("member", "t")
+    __slots__ = ("member", "settings", "t")
 
-    def __init__(self, variable: Variable, states: Sequence[NdArray], t: int = 0) -> None:
+    def __init__(self, variable: Variable, states: Sequence[NdArray], t: int = 0, settings: Settings = USUAL) -> None:
         self.member = Member(variable, states)
+        self.settings = settings
         self.t = t
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its group or its `need_grad` says that it stays; a variable whose flag was never set may be changed by
+        hand-made gradients.
+        """
+        return self.settings.is_frozen or self.variable._need_grad is False
 
     @property
     def variable(self) -> Variable:
@@ -58,6 +70,14 @@ def new_slot(variable: Variable, n_states: int) -> Slot:
     for array in states:
         array.zero()
     return Slot(variable, states)
+
+
+class StatesOfFile(NamedTuple):
+    """Content of a file of states: states by name of the parameter, numbers, and groups as a text."""
+
+    states: dict[str, SolverState]
+    numbers: dict[str, float]
+    groups: Any
 
 
 class States:
@@ -104,27 +124,37 @@ class States:
                 array.copy_from(state.pstate[name].data)
             slot.t = int(state.t)
 
-    def save(self, path: str | os.PathLike[str], numbers: Mapping[str, float]) -> None:
-        """Write the states to a file: <parameter>/<state>, and <parameter>/t with the numbers as its attributes."""
+    def save(self, path: str | os.PathLike[str], numbers: Mapping[str, float], groups: str | None = None) -> None:
+        """Write the states to a file: <parameter>/<state>, and <parameter>/t with the numbers as its attributes.
+
+        The attributes of the first t have the groups of the parameters, too, if there are any.
+        """
         extension = extension_of("save_states", path, None)
         entries: dict[str, Entry] = {}
+        further = {} if groups is None else {GROUPS: groups}
         for position, (key, slot) in enumerate(self._slots.items()):
             group = {"index": position}
             for index, (name, array) in enumerate(self._arrays(slot)):
                 entries[f"{key}/{name}"] = Entry(array.get_data("r"), {"index": index}, group)
-            entries[f"{key}/t"] = Entry(np.asarray(slot.t, np.int64), dict(numbers), group)
+            entries[f"{key}/t"] = Entry(np.asarray(slot.t, np.int64), {**numbers, **further}, group)
+            further = {}
         write_entries(path, entries, extension)
 
-    def read(self, path: str | os.PathLike[str], known: Collection[str]) -> tuple[dict[str, SolverState], dict[str, float]]:
-        """Return the states in a file, and its numbers that are among `known`; files of other programs have no numbers."""
+    def read(self, path: str | os.PathLike[str], known: Collection[str]) -> StatesOfFile:
+        """Return the states in a file, its numbers that are among `known`, and its groups.
+
+        Files of other programs have no numbers, and None stands for groups that were never set.
+        """
         extension = extension_of("load_states", path, None)
         arrays: dict[str, dict[str, Array]] = {}
         numbers: dict[str, float] = {}
+        groups: Any = None
         for name, entry in read_entries(path, extension).items():
             key, _, state_name = name.rpartition("/")
             arrays.setdefault(key, {})[state_name] = entry.values
             if state_name == "t":
                 numbers = {key: float(number) for key, number in entry.attributes.items() if key in known}
+                groups = entry.attributes.get(GROUPS, groups)
         states: dict[str, SolverState] = {}
         for key, values in arrays.items():
             t = values.pop("t", None)
@@ -132,7 +162,7 @@ class States:
                 raise FileFormatError(f"{os.fspath(path)}: {key!r} must have a number of updates t, got {t}")
             pstate = {name: Variable.from_numpy_array(array) for name, array in values.items()}
             states[key] = SolverState(pstate, int(t.reshape(())))
-        return states, numbers
+        return StatesOfFile(states, numbers, groups)
 
     def _arrays(self, slot: Slot) -> list[tuple[str, NdArray]]:
         return list(zip(self._names, slot.member.states, strict=True))

@@ -28,6 +28,7 @@ from nn_core.parametric_functions.scope import get_parameters, pop_parameter
 from nn_core.random import seed as set_seed
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
+from nn_core.solvers.parameter_groups import ParameterGroups
 from nn_core.training.batches import IterableBatches, gathered, is_batches
 from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
@@ -132,6 +133,7 @@ def fit(
     batch_size: int = 64,
     solver: Solver | str | None = None,
     schedule: BaseLearningRateScheduler | Callable[[int], float] | None = None,
+    groups: ParameterGroups | None = None,
     patience: int | None = None,
     loss: Loss | None = None,
     class_weight: Sequence[float] | None = None,
@@ -165,6 +167,8 @@ def fit(
         batch_size: Samples of a step.
         solver: A solver, or the name of one with the numbers that it has by itself, such as "adam". Default: Adam.
         schedule: A scheduler of the learning rate, or a function of the iteration.
+        groups: Settings of some of the parameters by pattern of their names, such as
+            ``{"*/b": {"weight_decay_multiplier": 0}}``; see ``Solver.set_groups``.
         patience: End when the loss of the validation data, or that of the training data where there are none, has not become
             smaller for so many epochs; the weights are those of the last epoch. None: take all epochs.
         loss: ``loss(y, t)`` of predictions and targets in place of that of the task; several elements are averaged.
@@ -216,7 +220,7 @@ def fit(
         if not goes_on:
             _require_new(trained)
         solver = _solver(solver)
-        solver.set_parameters(trained)
+        solver.set_parameters(trained, groups=groups)
         ends = [*_triggers(extensions), *_early_stop(patience, has_validation=held_out is not None)]
         until = functools.reduce(operator.or_, ends, every(epochs, "epoch"))
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
