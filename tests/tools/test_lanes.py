@@ -239,6 +239,12 @@ def test_a_number_that_the_next_graph_sees_alone_is_found_out(monkeypatch: pytes
     assert any("nan in place of" in text for text in found)
 
 
+def test_a_chain_has_floating_results_in_all_ways() -> None:
+    chained = {one.spec.name for one in specials.all_planted(["float32"], np.random.default_rng(0)) if one.chained}
+    assert "Sin" in chained
+    assert "QuantizeInteger" not in chained  # a float and a zero point of integers, whose dtype the result has
+
+
 def test_nan_may_reach_what_padding_alone_meets() -> None:
     standard = specials.Standard(planted("Convolution", "nan", 1), specials.Bench())
     assert not isinstance(standard.outcome, str)

@@ -26,6 +26,7 @@ import nn_core.functions as F
 from nn_core.context import context_scope
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.infer import input_entries
 from nn_core.errors import NNCoreError
 from nn_core.ext_utils import list_extensions
 from nn_core.operators.spec.model import WHOLE_DTYPES, FunctionSpec
@@ -383,8 +384,11 @@ def all_planted(dtypes: Sequence[str], rng: np.random.Generator) -> Iterator[Pla
 
 def _is_floating(spec: FunctionSpec, sample: Sample) -> bool:
     """Return whether the first output is, as it must be in a chain."""
-    kinds = [array.dtype.kind for array in numbers_of(spec, sample) if array is not None]
-    return spec.outputs[0].dtype == "float" or (spec.outputs[0].dtype == "same" and kinds[:1] == ["f"])
+    if spec.outputs[0].dtype != "same":
+        return spec.outputs[0].dtype == "float"
+    given = zip(input_entries(spec, len(sample.inputs)), numbers_of(spec, sample), strict=True)
+    kinds = [array.dtype.kind for entry, array in given if array is not None and entry.dtype == "same"]
+    return kinds[:1] == ["f"]
 
 
 def _positions(spec: FunctionSpec, sample: Sample) -> list[int]:
