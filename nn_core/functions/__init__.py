@@ -103,7 +103,6 @@ from nn_core.functions.arithmetic import sub2 as sub2
 from nn_core.functions.arithmetic import tan as tan
 from nn_core.functions.arithmetic import where as where
 from nn_core.functions.attention import cached_attention as cached_attention
-from nn_core.functions.attention import dropout_attention as dropout_attention
 from nn_core.functions.compatibility import function_api as function_api
 from nn_core.functions.compatibility import get_auto_forward as get_auto_forward
 from nn_core.functions.compatibility import get_current_context as get_current_context
@@ -113,6 +112,7 @@ from nn_core.functions.composite.arithmetic import clip_by_value as clip_by_valu
 from nn_core.functions.composite.arithmetic import rsqrt as rsqrt
 from nn_core.functions.composite.arithmetic import sqrt as sqrt
 from nn_core.functions.composite.arithmetic import square as square
+from nn_core.functions.composite.attention import dropout_attention as dropout_attention
 from nn_core.functions.composite.attention import multi_head_attention as multi_head_attention
 from nn_core.functions.composite.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from nn_core.functions.composite.image import interpolate as interpolate

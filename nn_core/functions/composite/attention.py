@@ -16,7 +16,6 @@ from nn_core.errors import ArgumentError
 from nn_core.functions import attention as operators
 from nn_core.functions.activation import softmax
 from nn_core.functions.arithmetic import add2, log, mul2, mul_scalar, not_equal_scalar
-from nn_core.functions.attention import dropout_attention
 from nn_core.functions.linear import affine, batch_matmul
 from nn_core.functions.operand import Operand
 from nn_core.functions.random import dropout as dropout_operator
@@ -24,7 +23,7 @@ from nn_core.functions.random import dropout_mask
 from nn_core.functions.shape import broadcast, concatenate, pad, reshape, transpose
 from nn_core.variable import Variable
 
-__all__ = ["multi_head_attention", "scaled_dot_product_attention"]
+__all__ = ["dropout_attention", "multi_head_attention", "scaled_dot_product_attention"]
 
 #: Score of a place that must not be attended to, by dtype of the context: finite there, so that a row without any other
 #: place stays finite too.
@@ -54,7 +53,8 @@ def scaled_dot_product_attention(
         k: S keys. Shape (B_1, ..., B_k, S, E).
         v: One value of V features for each key. Shape (B_1, ..., B_k, S, V).
         mask: Added to the scores; -inf where a query must not see a key. One that has the dtype bool when the function is
-            called is True where a query sees a key. Shape broadcast to (B_1, ..., B_k, L, S).
+            called is True where a query sees a key; what is written to it later is read in the same way. Shape broadcast
+            to (B_1, ..., B_k, L, S).
         is_causal: Query i sees the keys 0 to i only.
         scale: Factor of the scores. Default: 1 / sqrt(E).
         n_outputs: see `nn_core.functions`.
@@ -62,6 +62,10 @@ def scaled_dot_product_attention(
 
     Returns:
         Averaged values, shape (B_1, ..., B_k, L, V). A query that sees no key gives zeros.
+
+    Raises:
+        GraphError: by forward(), when a mask has become boolean after the call, or is the boolean result of a function of a
+            static graph, such as `broadcast`.
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.2.1. Dao et al. (2022), FlashAttention: fast and
@@ -73,14 +77,69 @@ def scaled_dot_product_attention(
         >>> F.scaled_dot_product_attention(q, k, v, sees).shape
         (2, 4, 6, 8)
     """
-    if mask is not None and _is_boolean(mask):
-        mask = log(mask)  # 0 where it is True, -inf where it is False
-    return operators.scaled_dot_product_attention(q, k, v, mask, is_causal, scale, n_outputs, outputs)
+    return operators.scaled_dot_product_attention(q, k, v, _as_numbers(mask), is_causal, scale, n_outputs, outputs)
+
+
+@one_kind
+def dropout_attention(
+    q: Operand,
+    k: Operand,
+    v: Operand,
+    mask: Operand | None = None,
+    p: float = 0.5,
+    is_causal: bool = False,
+    scale: float | None = None,
+    seed: int = -1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> tuple[Operand, Operand]:
+    """Average values by how well their keys fit each query, with some of the weights dropped at random.
+
+    y = dropout(softmax(scale * q k^T + mask)) v
+
+    Args:
+        q: L queries of E features; the leading axes are batches and heads. Shape (B_1, ..., B_k, L, E).
+        k: S keys. Shape (B_1, ..., B_k, S, E).
+        v: One value of V features for each key. Shape (B_1, ..., B_k, S, V).
+        mask: As that of `scaled_dot_product_attention`. Shape broadcast to (B_1, ..., B_k, L, S).
+        p: Chance of a weight to be dropped, in [0, 1). Default: 0.5.
+        is_causal: Query i sees the keys 0 to i only.
+        scale: Factor of the scores. Default: 1 / sqrt(E).
+        seed: Seed of the random numbers; -1 draws from the global generator.
+        n_outputs: see `nn_core.functions`.
+        outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Averaged values, shape (B_1, ..., B_k, L, V).
+        drawn: Seed and counter that the random numbers follow from; `dropout_mask` makes the factors of the weights of
+            them. Shape (2,), int64.
+
+    Raises:
+        ArgumentError: when p is outside of [0, 1).
+        GraphError: by forward(), when a mask has become boolean after the call.
+
+    Notes:
+        The weights that are kept are divided by 1 - p. The numbers are those that `dropout` of the weights draws from the
+        same seed. For training only. Memory is linear in the lengths where a backend has a kernel for it.
+
+    Example:
+        >>> q, k, v = [nn.Variable((2, 4, 6, 8)) for _ in range(3)]
+        >>> y, drawn = F.dropout_attention(q, k, v, p=0.1)
+        >>> y.shape
+        (2, 4, 6, 8)
+    """
+    y, drawn = operators.dropout_attention(q, k, v, _as_numbers(mask), p, is_causal, scale, seed, n_outputs, outputs)
+    return y, drawn
+
+
+def _as_numbers(mask: Operand | None) -> Operand | None:
+    """Return a mask that is added to scores: of booleans 0 where a query sees a key, and -inf elsewhere."""
+    return log(mask) if mask is not None and _is_boolean(mask) else mask
 
 
 def _is_boolean(mask: Operand) -> bool:
     if isinstance(mask, Variable):
-        return mask.trace_node is None and mask.data.dtype == np.bool_  # results of functions are numbers
+        return mask.trace_node is None and mask.data.dtype == np.bool_  # results of functions that are traced are numbers
     return isinstance(mask, NdArray) and mask.dtype == np.bool_
 
 
@@ -126,7 +185,8 @@ def multi_head_attention(
         attn_bias_k: One more projected key for every batch entry, E elements; given together with attn_bias_v.
         attn_bias_v: The projected value that belongs to it, Ev elements.
         dropout: Share of the weights that are dropped.
-        additive_mask: Added to the scores, shape (T, S).
+        additive_mask: Added to the scores, shape (T, S). One that has the dtype bool when the function is called is True
+            where a query sees a key.
         key_padding_mask: 1 where a key must be ignored, 0 elsewhere, shape (B, S).
 
     Returns:
@@ -149,6 +209,7 @@ def multi_head_attention(
     require_axes("multi_head_attention", ("length", "batch", "features"), query=query, key=key, value=value)
     projections = {"q_weight": q_weight, "k_weight": k_weight, "v_weight": v_weight, "out_weight": out_weight}
     require_axes("multi_head_attention", ("inputs", "outputs"), **projections)
+    additive_mask = _as_numbers(additive_mask)
     n_target, n_batch, _ = query.shape
     n_source = key.shape[0]
     embed, embed_v = q_weight.shape[1], v_weight.shape[1]
@@ -181,7 +242,7 @@ def multi_head_attention(
     else:  # the weights are computed only where something reads them
         q, k, v = (reshape(x, (n_batch, num_heads, *x.shape[1:])) for x in (q, k, v))
         if dropout > 0:
-            mixed, drawn = dropout_attention(q, k, v, mask, dropout, scale=1.0)
+            mixed, drawn = operators.dropout_attention(q, k, v, mask, dropout, scale=1.0)
             weights = mul2(weights, dropout_mask(drawn, (n_batch * num_heads, n_target, n_source), dropout))
         else:
             mixed = operators.scaled_dot_product_attention(q, k, v, mask, scale=1.0)

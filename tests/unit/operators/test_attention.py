@@ -192,3 +192,41 @@ def test_a_boolean_mask_says_which_keys_a_query_sees(context):
         mask.d = np.tri(4, dtype=bool).T
         y.forward()
         assert np.allclose(y.d[:, 3], operands[2].d[:, 3])
+
+
+@pytest.mark.parametrize("context", ["cpu", "reference"])
+@pytest.mark.parametrize("attend", [F.scaled_dot_product_attention, lambda *given: F.dropout_attention(*given, p=0.0)[0]])
+def test_a_mask_that_becomes_boolean_after_the_call_is_refused(context, attend):
+    sees = np.tri(4, dtype=bool)
+    q = nn.Variable.from_numpy_array(np.random.default_rng(5).normal(size=(2, 4, 3)))
+    with nn.context_scope(nn.Context([context])):
+        mask = nn.Variable((4, 4))
+        y = attend(q, q, q, mask)
+        mask.d = np.where(sees, 0, -np.inf)
+        y.forward()
+        expected = y.d.copy()
+        mask.d = sees
+        with pytest.raises(
+            nn.errors.GraphError, match=r"attention: a mask .* must hold numbers, got booleans of shape \(4, 4\)"
+        ):
+            y.forward()
+        mask.d = np.where(sees, 0, -np.inf)
+        y.forward()
+        assert np.array_equal(y.d, expected)
+        of_function = attend(q, q, q, F.broadcast(nn.Variable.from_numpy_array(sees), (2, 4, 4)))
+        with pytest.raises(nn.errors.GraphError, match=r"got booleans of shape \(2, 4, 4\)"):
+            of_function.forward()
+        with nn.auto_forward():
+            at_once = attend(q, q, q, F.broadcast(nn.Variable.from_numpy_array(sees), (2, 4, 4)))
+        assert np.allclose(at_once.d, expected, atol=1e-6)
+        assert np.allclose(attend(q.data, q.data, q.data, nn.NdArray.from_numpy_array(sees)).data, expected, atol=1e-6)
+
+
+def test_boolean_masks_of_several_heads_say_which_keys_a_query_sees():
+    rng = np.random.default_rng(5)
+    x, *weights = [nn.Variable.from_numpy_array(rng.normal(size=shape)) for shape in [(4, 2, 6)] + [(6, 6)] * 4]
+    sees = np.tri(4, dtype=bool)
+    masks = [nn.Variable.from_numpy_array(mask) for mask in (sees, np.where(sees, 0, -np.inf))]
+    results = [F.multi_head_attention(x, x, x, 2, *weights, additive_mask=mask)[0] for mask in masks]
+    nn.forward_all(results)
+    assert np.array_equal(results[0].d, results[1].d)

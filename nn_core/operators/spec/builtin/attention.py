@@ -46,6 +46,7 @@ SCALED_DOT_PRODUCT_ATTENTION = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("q", "k", "v", "mask", "y", "log_sum")),
+    tags=("numeric_mask",),
     formula="y = softmax(scale * q k^T + mask) v, with the softmax over the keys",
     notes=(
         "A query that sees no key gives zeros. Backends with a kernel for it go through the keys block by "
@@ -118,7 +119,7 @@ DROPOUT_ATTENTION = FunctionSpec(
         ),
     ),
     backward=BackwardSpec(needs=("q", "k", "v", "mask", "y", "drawn", "log_sum")),
-    tags=("seeded",),
+    tags=("seeded", "numeric_mask"),
     formula="y = dropout(softmax(scale * q k^T + mask)) v",
     notes=(
         "The weights that are kept are divided by 1 - p. The numbers are those that `dropout` of the "
