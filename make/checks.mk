@@ -22,14 +22,12 @@ layers: $(VENV)/.core ## import layers
 
 check: lint types layers ## the static checks, and whether generated files are up to date
 	$(BIN)/python -m nn_core.operators.spec --check
-	$(BIN)/python -m nn_core.operators.spec.pages --check
 	$(BIN)/python -m tools.lanes.reliability --check
 	$(BIN)/python -m tools.site.tasks --check
 	$(BIN)/python -m tools.nnabla.nnabla_names --check
 
 gen: $(VENV)/.core ## write the generated files from function_spec.yaml and examples/tasks
 	$(BIN)/python -m nn_core.operators.spec
-	$(BIN)/python -m nn_core.operators.spec.pages
 	$(BIN)/python -m tools.site.tasks
 	$(BIN)/python -m tools.nnabla.nnabla_names
 

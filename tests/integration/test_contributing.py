@@ -30,7 +30,6 @@ class Copy:
         self.folder, self.n_lines = folder, 0
         skipped = shutil.ignore_patterns("__pycache__", "pyinstaller", "scaffold")
         shutil.copytree(ROOT / "nn_core", folder / "nn_core", ignore=skipped)
-        shutil.copytree(ROOT / "docs" / "reference", folder / "docs" / "reference")
         shutil.copyfile(ROOT / "function_spec.yaml", folder / "function_spec.yaml")
 
     def add(self, path, text, after=None):

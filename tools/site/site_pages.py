@@ -1,5 +1,7 @@
 """Hooks of MkDocs: files outside of docs/ that pages link to become pages of the site, and tutorials show what they print.
 
+The pages of the functions are made from the specification.
+
 ``make docs-site`` runs ``python -m tools.site.tutorials`` first, which writes the outputs and pictures of the tutorials.
 """
 
@@ -11,6 +13,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from tools.site.function_pages import overview, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Outputs and pictures of the tutorials.
@@ -25,7 +29,9 @@ _LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the tutorials, and whatever pages link to outside of docs/."""
+    """Add the pages of the functions, the tutorials, and whatever pages link to outside of docs/."""
+    for name, text in pages(ROOT).items():
+        files.append(File.generated(config, f"reference/{name}", content=text))
     for script in sorted(TUTORIALS.glob("*.py")):
         if script.stem not in _SHARED:
             files.append(File.generated(config, f"tutorials/{script.stem}.md", content=_tutorial(script)))
@@ -50,6 +56,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri.startswith("tutorials/"):
         return markdown
+    if uri == "reference/index.md":
+        markdown = overview(ROOT, markdown)
     source = ROOT / _real(uri)
 
     def replace(match: "re.Match[str]") -> str:

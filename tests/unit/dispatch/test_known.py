@@ -247,8 +247,8 @@ def test_what_was_added_has_a_version_and_may_be_left_out():
 
 
 def test_the_documentation_says_since_when(tmp_path):
-    from nn_core.operators.spec.pages import function_section
     from nn_core.operators.spec.signature import docstring
+    from tools.site.function_pages import function_section
 
     (spec,) = loads(ENTRY.format(z=", optional: true, since: '0.2'", a=", default: 1.0, since: '0.3'"))
     assert "Since 0.2." in docstring(spec) and "Since 0.3." in docstring(spec)

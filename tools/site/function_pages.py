@@ -1,11 +1,9 @@
-"""Write docs/reference: one page a topic with every function, as the specification describes it.
+"""Pages of the site with every function, one page per topic, as the specification describes it.
 
-``python -m nn_core.operators.spec.pages`` writes the pages; with ``--check`` it only names the stale ones, and exits with 1.
+The hooks of the site (`tools.site.site_pages`) add them; they are not committed.
 """
 
-import argparse
 import ast
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import Signature
 from pathlib import Path
@@ -15,54 +13,41 @@ from nn_core.operators.spec.load import load
 from nn_core.operators.spec.model import TOPICS, WHOLE_DTYPES, ArgSpec, FunctionSpec, InputSpec, OutputSpec
 from nn_core.operators.spec.signature import signature
 
-ROOT = Path(__file__).resolve().parents[3]
-_NOTICE = "<!-- Generated from function_spec.yaml by `python -m nn_core.operators.spec.pages`; edits are lost. -->"
-_INDEX = f"""{_NOTICE}
-# Functions
-
-`import nn_core.functions as F`. A function of Variables extends the graph, a function of NdArrays computes at once.
-Each also takes `n_outputs` and `outputs`, see `help(nn_core.functions)`. One page a topic describes the operators;
-functions that are written in terms of them are listed below and documented by `help()`.
-
-{{topics}}
-
-## Errors
-
-The tables of inputs and arguments on these pages say what must hold; anything else is an error when the function is called,
-and its message shows all shapes. With `x = nn.Variable((8, 20))`:
-
-| call | raises |
-|---|---|
-| `F.relu(3)` | `ArgumentError: relu: input x must be a Variable or an NdArray, got int` |
-| `F.affine(x, nn.Variable((7, 3)))` | `ShapeError: affine: weight must have as many rows as x has features, got 7 and 20` |
-| `F.max_pooling(nn.Variable((1, 1, 4, 4)), 0)` | `ArgumentError: max_pooling: kernel must be at least 1, got (0, 0)` |
-| `F.mse_loss(x, x)` | `UnknownAttributeError: module 'nn_core.functions' has no function 'mse_loss', \
-of its own or of a plugin; did you mean 'squared_error'?` |
-
-[Errors](../errors.md) describes the classes.
-
-## Functions written in terms of operators
-
-{{composites}}
-"""
 _KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating", **WHOLE_DTYPES, "same": "any"}
 
 
-def pages(root: Path) -> dict[Path, str]:
-    """Return the text of every page of the checkout at `root`, by path."""
-    specs = load(root / "function_spec.yaml")
+def pages(root: Path) -> dict[str, str]:
+    """Return the pages of the topics of the checkout at `root`, by their names."""
     by_hand = composites(root / "nn_core" / "functions")
-    folder = root / "docs" / "reference"
-    topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
-    files = {folder / f"{topic}.md": topic_page(topic, found, by_hand) for topic, found in topics.items() if found}
-    listed = [
-        f"- [{topic}]({topic}.md): " + ", ".join(f"[{spec.api}]({topic}.md#{spec.api})" for spec in found)
-        for topic, found in topics.items()
-        if found
+    return {f"{topic}.md": topic_page(topic, specs, by_hand) for topic, specs in _topics(root).items()}
+
+
+def overview(root: Path, text: str) -> str:
+    """Return `text`, the page that introduces the functions, with links to all of them and a table of the composites."""
+    intro, errors = text.split("\n## Errors\n")
+    links = [
+        f"- [{topic}]({topic}.md): " + ", ".join(f"[{spec.api}]({topic}.md#{spec.api})" for spec in specs)
+        for topic, specs in _topics(root).items()
     ]
+    by_hand = composites(root / "nn_core" / "functions")
     rows = [(f"`{name}({arguments})`", text) for name, (arguments, text) in sorted(by_hand.items())]
-    files[folder / "index.md"] = _INDEX.format(topics="\n".join(listed), composites=table(("function", ""), rows))
-    return files
+    return "\n".join(
+        [
+            intro,
+            *links,
+            "\n## Errors",
+            errors,
+            "## Functions written in terms of operators\n",
+            table(("function", ""), rows),
+            "",
+        ]
+    )
+
+
+def _topics(root: Path) -> dict[str, list[FunctionSpec]]:
+    specs = load(root / "function_spec.yaml")
+    topics = {topic: [spec for spec in specs if spec.topic == topic] for topic in TOPICS}
+    return {topic: found for topic, found in topics.items() if found}
 
 
 def composites(folder: Path) -> dict[str, tuple[str, str]]:
@@ -83,7 +68,7 @@ def composites(folder: Path) -> dict[str, tuple[str, str]]:
 def topic_page(topic: str, specs: Sequence[FunctionSpec], by_hand: Mapping[str, tuple[str, str]]) -> str:
     """Return the page of one topic."""
     sections = [function_section(spec, by_hand.get(spec.api, ("", ""))[0]) for spec in specs]
-    return "\n\n".join([f"{_NOTICE}\n# {topic.capitalize()}", *sections]) + "\n"
+    return "\n\n".join([f"# {topic.capitalize()}", *sections]) + "\n"
 
 
 def function_section(spec: FunctionSpec, by_hand: str = "") -> str:
@@ -170,28 +155,3 @@ def _gradient_text(spec: FunctionSpec) -> str:
     text = f"reads {_code(spec.backward.needs)}" if spec.backward.needs else "reads no values"
     cases = [f", {_code(needs)} if `{name}` is negative" for name, needs in spec.backward.needs_if_negative]
     return "".join([text, *cases, "."])
-
-
-def write(files: Mapping[Path, str], root: Path, *, check: bool) -> int:
-    """Write the files that are stale, or with `check` only name them; returns their number."""
-    stale = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        print(f"{'stale' if check else 'wrote'}: {path.relative_to(root)}")  # noqa: T201  # the purpose of the command
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(files[path], encoding="utf-8")
-    return len(stale)
-
-
-def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Write the stale pages, or only name them; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m nn_core.operators.spec.pages", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a page is stale")
-    check = parser.parse_args(arguments).check
-    return int(write(pages(root), root, check=check) > 0 and check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

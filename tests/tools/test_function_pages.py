@@ -1,7 +1,12 @@
-"""The reference pages: committed ones are up to date, and say what the specification says."""
+"""The pages of the functions say what the specification says."""
 
+from pathlib import Path
+
+from nn_core.operators.spec.builtin import SPECS
 from nn_core.operators.spec.load import loads
-from nn_core.operators.spec.pages import ROOT, composites, function_section, main, pages, table
+from tools.site.function_pages import composites, function_section, overview, pages, table
+
+ROOT = Path(__file__).parents[2]
 
 SPEC = """\
 - name: Rotate
@@ -71,10 +76,6 @@ F.rotate(x)
 Operator `Rotate`, since 0.1."""
 
 
-def test_the_committed_pages_are_up_to_date():
-    assert main(["--check"]) == 0, "run `python -m nn_core.operators.spec.pages`"
-
-
 def test_a_section_says_everything_that_the_specification_says():
     assert function_section(loads(SPEC)[0]) == SECTION
 
@@ -104,12 +105,21 @@ def test_a_table_without_rows_is_left_out():
     assert table(("a",), []) == ""
 
 
-def test_stale_pages_are_named_and_written(tmp_path, capsys):
+def test_every_operator_has_a_section_on_the_page_of_its_topic():
+    found = pages(ROOT)
+    assert [spec.api for spec in SPECS if f"\n\n## {spec.api}\n\n" not in found[f"{spec.topic}.md"]] == []
+
+
+def test_the_overview_leads_to_every_function():
+    text = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    whole = overview(ROOT, text)
+    assert [spec.api for spec in SPECS if f"[{spec.api}]({spec.topic}.md#{spec.api})" not in whole] == []
+    assert "| `mean(x, axis=None, keepdims=False)` | Average over axes. |" in whole
+    assert [line for line in text.splitlines() if line not in whole.splitlines()] == []
+
+
+def test_the_pages_follow_the_specification(tmp_path):
     (tmp_path / "function_spec.yaml").write_text(SPEC, encoding="utf-8")
     (tmp_path / "nn_core" / "functions").mkdir(parents=True)
-    assert main(["--check"], tmp_path) == 1
-    assert capsys.readouterr().out == "stale: docs/reference/image.md\nstale: docs/reference/index.md\n"
-    assert main([], tmp_path) == 0
-    assert capsys.readouterr().out == "wrote: docs/reference/image.md\nwrote: docs/reference/index.md\n"
-    assert main(["--check"], tmp_path) == 0
-    assert sorted(pages(tmp_path)) == sorted((tmp_path / "docs" / "reference").iterdir())
+    assert pages(tmp_path) == {"image.md": f"# Image\n\n{SECTION}\n"}
+    assert "- [image](image.md): [rotate](image.md#rotate)\n" in overview(tmp_path, "# Functions\n\n## Errors\n\nNone.\n")
