@@ -320,7 +320,8 @@ def function_spec(name: str) -> FunctionSpec | None:
         name: Name of the operator.
 
     Returns:
-        The specification; None when there is no such operator.
+        The specification; None when there is no such operator. What only readers need, such as `formula` and `notes`, is
+        empty for operators of the core: `help` of the function shows it.
 
     Example:
         >>> from nn_core.ext import function_spec

@@ -1,6 +1,7 @@
 """Write ``nn_core.operators.spec.builtin`` (the specifications as data) and ``nn_core.functions`` (the public functions).
 
-Both are committed, so that nothing reads YAML when a program runs. ``python -m nn_core.operators.spec`` calls `generate`.
+Both are committed, so that nothing reads YAML when a program runs. Each fact is in one of them: the data has what programs
+read, the docstrings have the prose. ``python -m nn_core.operators.spec`` calls `generate`.
 """
 
 import ast
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, Signature
+from itertools import chain, groupby
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -52,7 +54,7 @@ are found here by their API name.
 {_NOTICE}
 """
 
-# ruff: noqa: A004
+# ruff: noqa: A004, I001
 
 from typing import TYPE_CHECKING
 
@@ -201,14 +203,25 @@ def functions_package(topics: Mapping[str, Sequence[FunctionSpec]], by_hand: Map
     sources = dict(by_hand)
     for topic, specs in topics.items():
         sources[topic] = [spec.api for spec in specs if spec.api not in taken]
-    lines = [
-        f"from nn_core.functions.{module} import {name} as {name}"
-        for module in sorted(sources)
-        for name in sorted(sources[module])
-        if not name.startswith("__")
-    ]
-    names = sorted(f'"{name}"' for found in sources.values() for name in found if not name.startswith("__"))
-    return _FUNCTIONS.format(imports="\n".join(lines), names=bracketed("__all__ = [", names, "]"))
+    public = {module: _public(names) for module, names in sorted(sources.items())}
+    lines = [_short_import(f"nn_core.functions.{module}", names) for module, names in public.items() if names]
+    names = sorted(chain.from_iterable(public.values()))
+    return _FUNCTIONS.format(imports="\n".join(lines), names=_list_by_letter("__all__", names))
+
+
+def _public(names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if not name.startswith("__"))
+
+
+def _list_by_letter(variable: str, names: Sequence[str]) -> str:
+    """Assign the sorted names to `variable`, with a new line for each first letter: one more name changes a line or two."""
+    groups = [filled_lines(map(json.dumps, group)) for _, group in groupby(names, lambda name: name[0])]
+    return "\n".join([f"{variable} = [", *(f"    {line}," for group in groups for line in group), "]"])
+
+
+def _short_import(module: str, names: Sequence[str]) -> str:
+    line = f"from {module} import {', '.join(names)}"
+    return line if len(line) <= _WIDTH else filled(f"from {module} import (", names, ")")
 
 
 def exports_by_hand(folder: Path) -> dict[str, list[str]]:
@@ -244,22 +257,42 @@ def bracketed(head: str, items: Iterable[str], tail: str, width: int = _WIDTH) -
     return "\n".join([head, *(indent(item, "    ") + "," for item in items), tail])
 
 
+def filled(head: str, items: Iterable[str], tail: str, width: int = _WIDTH) -> str:
+    """Head, items and tail on one line, or the items on as few lines as hold them."""
+    items = list(items)
+    line = head + ", ".join(items) + tail
+    if len(line) <= width and "\n" not in line:
+        return line
+    return "\n".join([head, *(indent(line, "    ") + "," for line in filled_lines(items, width)), tail])
+
+
+def filled_lines(items: Iterable[str], width: int = _WIDTH) -> list[str]:
+    """Return the items on as few lines as hold them, indented and with a comma after each line."""
+    lines: list[str] = []
+    for item in items:
+        if lines and "\n" not in lines[-1] + item and len(lines[-1]) + len(item) + 7 <= width:
+            lines[-1] += f", {item}"
+        else:
+            lines.append(item)
+    return lines
+
+
 def tuple_text(items: Sequence[str], head: str = "", width: int = _WIDTH) -> str:
     """Return a tuple display; that of a single element keeps its comma."""
-    text = bracketed(f"{head}(", items, ")", width)
+    text = filled(f"{head}(", items, ")", width)
     return text[:-1] + ",)" if len(items) == 1 and "\n" not in text else text
 
 
 def render(value: Any, width: int = _WIDTH) -> str:
-    """Python source of a specification or a part of one."""
+    """Return Python source of a specification or a part of one, without the prose."""
     if is_dataclass(value):
         parts = []
         for field in fields(value):
             part = getattr(value, field.name)
             default = field.default if field.default_factory is MISSING else field.default_factory()
-            if part != default:
+            if part != default and not field.metadata.get("prose"):
                 parts.append(f"{field.name}={render(part, width - len(field.name) - 6)}")
-        return bracketed(f"{type(value).__name__}(", parts, ")", width)
+        return filled(f"{type(value).__name__}(", parts, ")", width)
     if isinstance(value, tuple):
         return tuple_text([render(item, width - 6) for item in value], width=width)
     if isinstance(value, str):

@@ -1,12 +1,16 @@
 """Function specifications as frozen dataclasses.
 
 ``function_spec.yaml`` (and the YAML of plugins) is read into these by ``spec.load``; the generated modules of
-``nn_core.functions`` carry them as data, so that nothing reads YAML when a program runs. No array lives here.
+``spec.builtin`` carry them as data, so that nothing reads YAML when a program runs. No array lives here.
+
+Fields of the kind `PROSE` describe the function to readers. The built-in specifications leave them empty, because the
+docstrings of ``nn_core.functions`` say the same; ``spec.load`` reads them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 #: Values that an argument may have, once it is resolved: plain, immutable, hashable.
 ArgValue = None | bool | int | float | str | tuple[int, ...] | tuple[float, ...]
@@ -68,13 +72,17 @@ TAGS: Final[Mapping[str, str]] = {
 }
 
 
+#: Metadata of the fields that only documentation reads.
+PROSE: Final[Mapping[Any, Any]] = MappingProxyType({"prose": True})
+
+
 @dataclass(frozen=True, slots=True)
 class InputSpec:
     """One input array of a function; `since` is empty where the function has had it from the beginning."""
 
     name: str
-    doc: str
-    shape: str = ""
+    doc: str = field(default="", metadata=PROSE)
+    shape: str = field(default="", metadata=PROSE)
     dtype: str = "float"
     optional: bool = False
     variadic: bool = False
@@ -98,7 +106,7 @@ class ArgSpec:
 
     name: str
     type: str
-    doc: str
+    doc: str = field(default="", metadata=PROSE)
     default: ArgValue | Required = REQUIRED
     default_rule: str | None = None
     choices: tuple[str, ...] = ()
@@ -137,8 +145,8 @@ class OutputSpec:
     """
 
     name: str
-    doc: str
-    shape: str = ""
+    doc: str = field(default="", metadata=PROSE)
+    shape: str = field(default="", metadata=PROSE)
     dtype: str = "float"
     optional: bool = False
     variadic: bool = False
@@ -163,7 +171,8 @@ class BackwardSpec:
 class FunctionSpec:
     """Everything that is said about one function without numbers and without a device.
 
-    Compared by identity: there is one object for each function, and caches look it up on every call.
+    Compared by identity: there is one object for each function, and caches look it up on every call. Those of our own
+    functions have no `PROSE`.
 
     Example:
         >>> from nn_core.ext import function_spec
@@ -184,10 +193,10 @@ class FunctionSpec:
     tags: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()
     domain: tuple[float, float] | None = None
-    formula: str = ""
-    notes: str = ""
-    references: str = ""
-    example: str = ""
+    formula: str = field(default="", metadata=PROSE)
+    notes: str = field(default="", metadata=PROSE)
+    references: str = field(default="", metadata=PROSE)
+    example: str = field(default="", metadata=PROSE)
     since: str = "0.1"
 
     def __hash__(self) -> int:
