@@ -34,6 +34,7 @@ Example:
 
 import sys
 from importlib import import_module
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 
 from nn_core.auto_forward import auto_forward as auto_forward
@@ -186,7 +187,8 @@ _MODULES = (
 
 def __dir__() -> list[str]:
     """Functions and classes, and F, PF and S; `help(nn_core)` lists the other modules."""
-    own = {name for name, value in globals().items() if getattr(value, "__module__", "").startswith("nn_core.")}
+    things = {name: value for name, value in globals().items() if not isinstance(value, _ModuleType)}
+    own = {name for name, value in things.items() if getattr(value, "__module__", "").startswith("nn_core.")}
     return sorted({name for name in own if not name.startswith("_")}.union(_LAZY, _SHORT, ("__version__",)))
 
 

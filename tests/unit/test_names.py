@@ -1,5 +1,6 @@
 """Names that programs expect in the package, and the modules that NNabla's names lead to."""
 
+import difflib
 import inspect
 import pkgutil
 import re
@@ -73,6 +74,19 @@ def test_names_that_do_not_exist_are_refused() -> None:
     assert caught.value.name == "nothing" and caught.value.obj is nn
     with pytest.raises(AttributeError, match=r"module 'nn_core.random' has no attribute 'nothing'"):
         _ = nn.random.nothing
+
+
+def test_no_suggestion_is_looked_for_where_none_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools ask every object for names of protocols, thousands of times while tests are collected."""
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("a suggestion was looked for")
+
+    monkeypatch.setattr(difflib, "get_close_matches", refuse)
+    assert "Variable" in dir(nn)
+    assert not [module for module in (nn, F, nn.parameter) if hasattr(module, "__wrapped__")]
+    with pytest.raises(AssertionError, match="a suggestion"):
+        hasattr(nn, "Variabel")
 
 
 # -- backward functions ------------------------------------------------------------------------------------------------

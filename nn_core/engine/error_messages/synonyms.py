@@ -87,8 +87,10 @@ _PLACES: Final = {"PF": "nn_core.parametric_functions", "F": "nn_core.functions"
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about a name that does not exist: what the field's other word for it is here, or the
-    closest.
+    closest. Names of Python's protocols, which tools ask any object for, have no other word.
     """
+    if name.startswith("__") and name.endswith("__"):
+        return ""
     from difflib import get_close_matches  # only where a name is wrong
 
     names = [other for other in known if other != name]  # it may be known, and out of order
