@@ -8,9 +8,12 @@ The file is loaded, and small networks are computed: either all of that works, o
 import csv
 import io
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -184,6 +187,80 @@ def _change_model(folder: Path, rng: np.random.Generator) -> None:
     path.write_bytes(made.SerializeToString())
 
 
+def _change_runtime_file(folder: Path, rng: np.random.Generator) -> None:
+    """Change a number, a list or the bytes of a parameter of a network for NNabla's C runtime, and pack it again."""
+    from nn_ext_nnp.nnb.binary import pack
+
+    path = folder / "net.nnb"
+    content = path.read_bytes()
+    while True:
+        network = _unpacked(content)
+        places = list(_stored_places(network))
+        place = places[int(rng.integers(len(places)))]
+        owner, key = place
+        new = _other_stored(_stored(owner, key), [_stored(*other) for other in places], rng)
+        if isinstance(owner, list):
+            owner[key] = new
+        else:
+            setattr(owner, key, new)
+        with suppress(struct.error, ValueError, TypeError):  # a word of the file could not hold it
+            path.write_bytes(pack(network))
+            return
+
+
+def _unpacked(content: bytes) -> Any:
+    """Return all that an NNB file says, with lists in place of tuples."""
+    from nn_ext_nnp.nnb.binary import Reader, StoredNetwork
+    from nn_ext_nnp.nnb.codes import stated_codes
+    from nn_ext_nnp.nnb.functions import by_number
+
+    reader = Reader(content, "net.nnb")
+    lists = {name: reader.listed(name) for name in ("buffers", "variables", "functions", "inputs", "outputs")}
+    variables, functions = [], []
+    for index in lists["variables"]:
+        _, variable = reader.variable(index)
+        variable.shape = list(variable.shape)  # type: ignore[assignment]  # to be changed
+        variables.append(variable)
+    for index in lists["functions"]:
+        function, rest = reader.function(index)
+        codes = stated_codes(by_number()[function.number].name)
+        functions.append(replace(function, codes=codes, settings=reader.settings(rest, codes)))
+    return StoredNetwork(
+        reader.version, reader.level, lists["buffers"], variables, functions, lists["inputs"], lists["outputs"]
+    )
+
+
+def _stored_places(made: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the owner and the index or name of each value of an NNB file, lists among them, but for the codes of settings."""
+    keys = range(len(made)) if isinstance(made, list) else [field.name for field in fields(made) if field.name != "codes"]
+    for key in keys:
+        value = _stored(made, key)
+        if not is_dataclass(value) and value is not None:
+            yield made, key
+        if isinstance(value, list) or is_dataclass(value):
+            yield from _stored_places(value)
+
+
+def _stored(owner: Any, key: Any) -> Any:
+    return owner[key] if isinstance(owner, list) else getattr(owner, key)
+
+
+def _other_stored(value: Any, others: list[Any], rng: np.random.Generator) -> Any:
+    """Return another number, list or text of bytes: a hostile one, or half of the time one of the same file."""
+    alike = [other for other in others if type(other) is type(value)]
+    if isinstance(value, list):
+        place = int(rng.integers(len(value) + 1))
+        return [value[:place], value + value[:place] * int(rng.choice([1, 3, 300])), value[place:]][int(rng.integers(3))]
+    if rng.integers(2):
+        return alike[int(rng.integers(len(alike)))]
+    if isinstance(value, bytes):
+        return [b"", value[: len(value) // 2], value * 3, b"\xff" * len(value)][int(rng.integers(4))]
+    if isinstance(value, bool):
+        return not value
+    numbers = _FLOATS if isinstance(value, float) else _INTEGERS
+    return numbers[int(rng.integers(len(numbers)))]
+
+
 def change_cache(folder: Path, rng: np.random.Generator) -> None:
     """Change an array of a cache, its index, or its names of variables, and write checksums that fit."""
     checksums = json.loads((folder / "cache_checksums.json").read_text())
@@ -254,5 +331,6 @@ KINDS: Final[Mapping[str, tuple[Callable[[Path], None], Callable[[Path], Any], C
         _save_binary, _judged(lambda folder: damaged_networks.loaded(folder / "net.protobuf")), _change_binary
     ),
     "values of .nnp": (damaged_networks.KINDS[".nnp"][0], _judged(damaged_networks.KINDS[".nnp"][1]), _change_archive),
+    "values of .nnb": (damaged_networks.KINDS[".nnb"][0], damaged_networks.KINDS[".nnb"][1], _change_runtime_file),
     "values of .onnx": (damaged_networks.KINDS[".onnx"][0], damaged_networks.KINDS[".onnx"][1], _change_model),
 }  # fmt: skip

@@ -92,15 +92,24 @@ def entry_of(parameter: Any, values: Array, file: str, index: int) -> Entry:
     shape = tuple(parameter.shape.dim)
     if not parameter.variable_name:
         raise FileFormatError(f"{file}: parameters must have names, got one without")
-    name = repr(parameter.variable_name)
+    what = f"{file}: parameter {parameter.variable_name!r}"
+    return Entry(in_shape(values, shape, what), {"need_grad": parameter.need_grad, "index": index})
+
+
+def in_shape(values: Array, shape: tuple[int, ...], what: str) -> Array:
+    """Return values in the shape that a file gives them.
+
+    Raises:
+        FileFormatError: when no array has this shape, or not so many elements; the error begins with `what`.
+    """
     if len(shape) > _MOST_AXES:
-        raise FileFormatError(f"{file}: parameter {name} must have at most {_MOST_AXES} axes, got {len(shape)}")
+        raise FileFormatError(f"{what} must have at most {_MOST_AXES} axes, got {len(shape)}")
     if any(dim < 0 for dim in shape) or prod(shape) != values.size:
-        raise FileFormatError(f"{file}: parameter {name} of shape {shape} must have as many values, got {values.size}")
+        raise FileFormatError(f"{what} of shape {shape} must have as many values, got {values.size}")
     try:
-        return Entry(values.reshape(shape), {"need_grad": parameter.need_grad, "index": index})
+        return values.reshape(shape)
     except ValueError as error:  # no elements, and a length beyond any array
-        raise FileFormatError(f"{file}: parameter {name} must have a shape of an array, got {shape}") from error
+        raise FileFormatError(f"{what} must have a shape of an array, got {shape}") from error
 
 
 def _parameter(view: memoryview, file: str, index: int) -> tuple[str, Entry]:

@@ -301,6 +301,14 @@ def test_signs_are_bits():
     np.testing.assert_array_equal(decoded(data + bytes(2), (10,), 3, 0, "x"), values)
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_shapes_that_no_array_has_are_refused(code):
+    with pytest.raises(FileFormatError, match=r"x must have at most 64 axes, got 304"):
+        decoded(np.ones(1, np.float32).tobytes(), (1,) * 304, code, 0, "x")
+    with pytest.raises(FileFormatError, match=r"x must have a shape of an array, got \(0, 4611686018427387904, 4\)"):
+        decoded(b"", (0, 2**62, 4), code, 0, "x")
+
+
 def test_values_that_do_not_fit_are_refused():
     with pytest.raises(ArgumentError, match=r"x must have values that fit into FIXED8, got 200\.0"):
         encoded(np.array([200.0], np.float32), type_named("FIXED8", "x"), "x")

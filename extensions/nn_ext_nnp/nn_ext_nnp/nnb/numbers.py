@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.ext import ArgumentError, FileFormatError
+from nn_ext_nnp.wire import in_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -93,7 +94,7 @@ def decoded(data: bytes, shape: tuple[int, ...], code: int, fraction: int, where
     """Bytes as values of float32.
 
     Raises:
-        FileFormatError: when there is no such type, or the bytes are not those of the shape.
+        FileFormatError: when there is no such type, the bytes are not those of the shape, or no array has the shape.
     """
     if code >= len(NAMES):
         raise FileFormatError(f"{where}: the type must be a code from 0 to {len(NAMES) - 1}, got {code}")
@@ -105,7 +106,7 @@ def decoded(data: bytes, shape: tuple[int, ...], code: int, fraction: int, where
         raise FileFormatError(f"{where}: a parameter of the shape {shape} must have {needed} bytes, got {len(data)}")
     if code == SIGN:
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
-        return np.where(bits, np.float32(1), np.float32(-1)).reshape(shape)
-    stored = np.frombuffer(data, _DTYPES[code], count).reshape(shape)
+        return in_shape(np.where(bits, np.float32(1), np.float32(-1)), shape, where)
+    stored = in_shape(np.frombuffer(data, _DTYPES[code], count), shape, where)
     values = np.asarray(stored.astype(np.float32))
     return values if code == FLOAT32 else values * np.float32(2.0**-fraction)
