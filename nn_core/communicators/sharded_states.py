@@ -16,11 +16,12 @@ from nn_core.solvers import Lamb, Lars
 from nn_core.solvers.base import Solver
 from nn_core.solvers.groups import Groups, divided
 from nn_core.solvers.hooks import Hook
-from nn_core.solvers.states import Slot, new_slot
+from nn_core.solvers.states import Slot, StateLayout, kinds_of_states, new_slot
+from nn_core.solvers.wrapping import Wrapping
 from nn_core.typing import Array
 from nn_core.variable import Variable
 
-#: Solvers of nn_core whose steps depend on norms of whole parameters.
+#: Solvers of nn_core whose steps depend on norms of whole parameters, beside those whose states have other shapes.
 _BY_PARAMETER: Final = (Lars, Lamb)
 #: Parts of parameters begin at multiples of it, as vectors of kernels do, so that their ends are those of the whole.
 _ALIGNMENT: Final = 16
@@ -51,15 +52,22 @@ class _Piece:
         """Number of elements."""
         return self.span[1] - self.span[0]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the part is the whole parameter, which keeps its shape."""
+        return self.size == self.whole.variable.size
+
     def part_of(self, array: NdArray) -> NdArray:
-        """Return the part of an array of the parameter's shape, in its memory."""
+        """Return the part of an array of the parameter's shape, in its memory; all of an array of a whole parameter."""
+        if self.is_whole:
+            return array
         return array.view((array.size,)).narrow(0, self.span[0], self.size)
 
-    def take(self, n_states: int) -> None:
+    def take(self, layout: StateLayout) -> None:
         """Give this rank the part, with states of zero."""
-        variable = Variable((self.size,))
+        variable = Variable(self.whole.variable.shape if self.is_whole else (self.size,))
         variable._need_grad = self.whole.variable._need_grad
-        self.own = new_slot(variable, n_states)
+        self.own = new_slot(variable, layout)
         self.own.settings = self.whole.settings
 
     def is_current(self) -> bool:
@@ -95,16 +103,18 @@ class ShardedGroups:
     Args:
         comm: The communicator.
         inner: The update of the parts of this rank.
-        n_states: Number of states of a parameter.
+        layout: The states of a parameter.
         by_parameter: Divide by whole parameters.
         bucket_mb: Largest size of what is sent at once.
     """
 
-    def __init__(self, comm: Communicator, inner: Groups, n_states: int, *, by_parameter: bool, bucket_mb: float) -> None:
+    def __init__(
+        self, comm: Communicator, inner: Groups, layout: StateLayout, *, by_parameter: bool, bucket_mb: float
+    ) -> None:
         self._comm = comm
         self._size = comm.size
         self._inner = inner
-        self._n_states = n_states
+        self._layout = layout
         self._by_parameter = by_parameter
         self._bucket_bytes = bucket_mb * _MB
         self._dtype = inner.dtype
@@ -168,15 +178,17 @@ class ShardedGroups:
         self._prepare(slots)
         keeps = to_all or self._comm.rank == 0
         for bucket in self._buckets:
-            for number in range(self._n_states):
+            for number in range(len(self._layout.state_names)):
                 send = np.zeros(bucket.length, self._dtype)
                 for piece in self._of_rank(bucket):
                     assert piece.own is not None
-                    send[piece.place : piece.place + piece.size] = piece.own.member.states[number].read(HOST, self._dtype)
+                    state = piece.own.member.states[number]
+                    send[piece.place : piece.place + state.size] = state.read(HOST, self._dtype).ravel()
                 received = self._gathered("gather_states", send)
                 for piece in bucket.pieces if keeps else ():
-                    values = received[piece.rank, piece.place : piece.place + piece.size]
-                    piece.part_of(piece.whole.member.states[number]).readwrite(HOST, self._dtype)[...] = values
+                    state = piece.part_of(piece.whole.member.states[number])
+                    values = received[piece.rank, piece.place : piece.place + state.size]
+                    state.readwrite(HOST, self._dtype)[...] = values.reshape(state.shape)
         self._are_whole = keeps
         if keeps:
             self._given_up = {slot: _changes(slot) for slot in slots}
@@ -222,7 +234,7 @@ class ShardedGroups:
         self._buckets = list(self._bucketed(slots))
         self._own = [piece for bucket in self._buckets for piece in self._of_rank(bucket)]
         for piece in self._own:
-            piece.take(self._n_states)
+            piece.take(self._layout)
         self._inner.unbind()
 
     def _bucketed(self, slots: list[Slot]) -> Iterator[_Bucket]:
@@ -261,12 +273,13 @@ class ShardedGroups:
             send = np.zeros(bucket.length, self._dtype)
             for piece in self._of_rank(bucket):
                 assert piece.own is not None
-                send[piece.place : piece.place + piece.size] = piece.own.member.param.read(HOST, self._dtype)
+                send[piece.place : piece.place + piece.size] = piece.own.member.param.read(HOST, self._dtype).ravel()
             received = self._gathered("update", send)
             for piece in bucket.pieces:
                 if piece.rank != self._comm.rank and piece.whole in chosen:
                     values = received[piece.rank, piece.place : piece.place + piece.size]
-                    piece.part_of(piece.whole.member.param).readwrite(HOST, self._dtype)[...] = values
+                    part = piece.part_of(piece.whole.member.param)
+                    part.readwrite(HOST, self._dtype)[...] = values.reshape(part.shape)
 
     def _gathered(self, call: str, send: Array) -> Array:
         circle = self._comm.circle(call, WORLD)
@@ -315,15 +328,17 @@ def shard_states(
     Args:
         comm: The communicator, initialized.
         solver: The solver, before its first update.
-        by_parameter: Divide by whole parameters, for rules that depend on the norm of a parameter. None: for Lars, Lamb, and
-            solvers that nn_core does not have; others are divided by elements, evenly.
+        by_parameter: Divide by whole parameters, for rules that depend on the norm or the shape of a parameter. None: for
+            Lars, Lamb, Adafactor, Muon, the schedule-free ones, and solvers that nn_core does not have; others are divided
+            by elements, evenly.
         bucket_mb: Largest size of what is sent at once, unless one parameter is larger.
 
     Returns:
         The shards, with ``gather_states()`` and ``drop_states()``.
 
     Raises:
-        ArgumentError: when `bucket_mb` is not positive, or the states are divided already.
+        ArgumentError: when `bucket_mb` is not positive, the states are divided already, or have other shapes than the
+            parameters and `by_parameter` is False.
 
     Example:
         >>> from nn_core.communicators import LocalCommunicator, shard_states
@@ -344,11 +359,23 @@ def shard_states(
     if not isinstance(inner, Groups):
         raise ArgumentError("shard_states: the states of a solver must be divided once, got one whose states are")
     if by_parameter is None:
-        is_ours = type(solver).__module__.startswith("nn_core.solvers.")
-        by_parameter = not is_ours or isinstance(solver, _BY_PARAMETER)
-    groups = ShardedGroups(comm, inner, len(solver.state_names), by_parameter=by_parameter, bucket_mb=bucket_mb)
+        by_parameter = _is_of_whole_parameters(solver)
+    elif not by_parameter and _has_other_shapes(solver):
+        raise ArgumentError(f"shard_states: by_parameter must be True or None for {solver.name}, got {by_parameter!r}")
+    groups = ShardedGroups(comm, inner, solver, by_parameter=by_parameter, bucket_mb=bucket_mb)
     solver._groups = groups  # type: ignore[assignment]  # what it lacks is called after guard() has agreed
     return StateShards(solver, groups)
+
+
+def _has_other_shapes(solver: Solver) -> bool:
+    return set(kinds_of_states(solver)) - {"whole"} != set()
+
+
+def _is_of_whole_parameters(solver: Solver) -> bool:
+    if isinstance(solver, Wrapping):
+        return _is_of_whole_parameters(solver.inner)
+    is_ours = type(solver).__module__.startswith("nn_core.solvers.")
+    return not is_ours or isinstance(solver, _BY_PARAMETER) or _has_other_shapes(solver)
 
 
 def _by_element(slots: list[Slot], size: int) -> _Bucket:

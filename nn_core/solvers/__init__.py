@@ -22,23 +22,30 @@ from nn_core.solvers.adam import Adamax as Adamax
 from nn_core.solvers.adam import AdamW as AdamW
 from nn_core.solvers.adam import AMSBound as AMSBound
 from nn_core.solvers.base import Solver as Solver
+from nn_core.solvers.factored import Adafactor as Adafactor
+from nn_core.solvers.factored import Muon as Muon
 from nn_core.solvers.layerwise import Lamb as Lamb
 from nn_core.solvers.layerwise import Lars as Lars
 from nn_core.solvers.lion import Lion as Lion
+from nn_core.solvers.lookahead import Lookahead as Lookahead
 from nn_core.solvers.momentum import Momentum as Momentum
 from nn_core.solvers.momentum import Nesterov as Nesterov
 from nn_core.solvers.momentum import Sgd as Sgd
 from nn_core.solvers.momentum import SgdW as SgdW
 from nn_core.solvers.rectified import NAdam as NAdam
 from nn_core.solvers.rectified import RAdam as RAdam
+from nn_core.solvers.schedule_free import ScheduleFreeAdamW as ScheduleFreeAdamW
+from nn_core.solvers.schedule_free import ScheduleFreeSgd as ScheduleFreeSgd
 from nn_core.solvers.states import SolverState as SolverState
 
+#: The solvers that are made of numbers alone; those that take another solver are beside them.
 __all__ = [
     "AMSGRAD",
     "AMSBound",
     "AdaBelief",
     "AdaBound",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -47,11 +54,14 @@ __all__ = [
     "Lars",
     "Lion",
     "Momentum",
+    "Muon",
     "NAdam",
     "Nesterov",
     "RAdam",
     "RMSprop",
     "RMSpropGraves",
+    "ScheduleFreeAdamW",
+    "ScheduleFreeSgd",
     "Sgd",
     "SgdW",
 ]

@@ -1,7 +1,8 @@
 """The base class of solvers: which parameters they change, their numbers, and the steps of training."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
@@ -14,7 +15,16 @@ from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECA
 from nn_core.solvers.groups import Groups, why_nothing
 from nn_core.solvers.hooks import Hook, active_hooks
 from nn_core.solvers.minimizing import Loss, Scale, explained_rescaling, minimize, rescaled_update
-from nn_core.solvers.numbers import RATE_NAMES, Number, checked_number, explain_calls, first_rate, shown, unknown_number
+from nn_core.solvers.numbers import (
+    RATE_NAMES,
+    Number,
+    checked_number,
+    explain_calls,
+    first_rate,
+    kind_of,
+    shown,
+    unknown_number,
+)
 from nn_core.solvers.parameters import ChosenParameters
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import ComputeTarget, Rule, targets_of
@@ -53,12 +63,13 @@ class Solver(ChosenParameters):
 
     Attributes:
         hyper_names: The numbers given to ``__init__``, learning rate first.
-        state_names: Arrays kept for each parameter, of its shape, zero at first.
+        state_names: Arrays kept for each parameter, zero at first.
+        state_kinds: Their shapes, keys of `nn_core.solvers.states.STATE_KINDS`; empty: that of the parameter.
         decay_name: The number that ``weight_decay(rate)`` sets for the next update; None: it changes the gradients.
             A name that is not among `hyper_names` stands for a further number that is 0 otherwise.
         keeps_initial_rate: `step` gets the learning rate that the solver was made with, or the first other one if that was
             0; infinity as long as all were 0, so that the ratio of the two rates is 0.
-        fixed_names: The numbers that say what states there are, and so cannot be changed later.
+        fixed_names: The numbers on which states depend, and so cannot be changed later.
         reads_t: Whether `step` reads t. If not, parameters are updated together that differ in it. True for a class that
             defines `step` and does not say.
 
@@ -85,12 +96,15 @@ class Solver(ChosenParameters):
         [3.5]
     """
 
-    hyper_names: ClassVar[tuple[str, ...]] = ()
+    hyper_names: tuple[str, ...] = ()
     state_names: tuple[str, ...] = ()
+    state_kinds: tuple[str, ...] = ()
     decay_name: str | None = None
-    keeps_initial_rate: ClassVar[bool] = False
-    fixed_names: ClassVar[tuple[str, ...]] = ()
+    keeps_initial_rate: bool = False
+    fixed_names: tuple[str, ...] = ()
     reads_t: ClassVar[bool] = True
+    #: Numbers that a class cannot have as attributes, since each of its solvers has others.
+    numbers_by_name: Mapping[str, Number] = MappingProxyType({})
     _is_closed: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, closed: bool = False, **options: Any) -> None:
@@ -121,7 +135,7 @@ class Solver(ChosenParameters):
         if self.keeps_initial_rate:
             numbers.append(first_rate(numbers[0]))
         self._context = get_current_context()
-        self._types = [bool if isinstance(value, bool) else float for value in hyper]
+        self._types = [kind_of(name, value) for name, value in zip(self.hyper_names, hyper, strict=True)]
         self._numbers = numbers
         self._decay_index = None if self.decay_name is None else names.index(self.decay_name)
         self._usual_decay: float | None = None
@@ -171,6 +185,9 @@ class Solver(ChosenParameters):
     if not TYPE_CHECKING:  # a checker would take these two as leave for any attribute
 
         def __setattr__(self, name: str, value: Any) -> None:
+            if name in self.numbers_by_name:
+                self.numbers_by_name[name].__set__(self, value)
+                return
             if not self._is_free(name):
                 error = UnknownAttributeError(self._unknown(name))
                 if self._is_closed:
@@ -179,6 +196,8 @@ class Solver(ChosenParameters):
             object.__setattr__(self, name, value)
 
         def __getattr__(self, name: str) -> Any:
+            if name in self.numbers_by_name:
+                return self.numbers_by_name[name].__get__(self, type(self))
             raise UnknownAttributeError(self._unknown(name))
 
     def _is_free(self, name: str) -> bool:

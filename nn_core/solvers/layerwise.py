@@ -56,8 +56,8 @@ class Lars(Solver, closed=True):
         """Change `w` and the velocity in place."""
         (v,) = states
         lr, momentum, coefficient, eps, decay, _ = hyper
-        w_norm = _norm(xp, w)
-        divisor = _norm(xp, g) + decay * w_norm
+        w_norm = norm_of(xp, w)
+        divisor = norm_of(xp, g) + decay * w_norm
         divisor = divisor + eps if divisor < eps else divisor
         ratio = 1.0 if w_norm < eps else coefficient * w_norm / divisor
         v[...] = momentum * v + (lr * ratio) * (g + decay * w)
@@ -133,11 +133,11 @@ class Lamb(Solver, closed=True):
         v[...] = beta2 * v + (1 - beta2) * g * g
         m_scale, v_scale = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
         r = (m / m_scale) / (xp.sqrt(v / v_scale) + eps) + decay * w
-        r_norm = _norm(xp, r)
+        r_norm = norm_of(xp, r)
         if r_norm != 0:  # NaN too: a parameter that stood still would not be noticed
-            w -= (eta * min(max(_norm(xp, w), gamma_l), gamma_u) / r_norm) * r
+            w -= (eta * min(max(norm_of(xp, w), gamma_l), gamma_u) / r_norm) * r
 
 
-def _norm(xp: Namespace, x: Array) -> float:
-    """Euclidean norm, accumulated in float64."""
+def norm_of(xp: Namespace, x: Array) -> float:
+    """Return the Euclidean norm, accumulated in float64."""
     return float(xp.sqrt(xp.sum(xp.square(x), dtype=xp.float64)))

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.engine.error_messages.refusal import described, require_fit
@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 #: Names that other frameworks give to the learning rate.
 RATE_NAMES: Final = ("lr", "alpha", "eta", "learning_rate", "rate")
-_NOT_NEGATIVE: Final = frozenset({*RATE_NAMES, "clip_norm"})
+#: Numbers that count something.
+_COUNTS: Final = frozenset({"interval", "history", "max_iterations"})
+#: Bounds of numbers by name, with their wording in messages.
+_BOUNDS: Final[Sequence[tuple[Collection[str], Callable[[float], bool], str]]] = (
+    ({*RATE_NAMES, "clip_norm"}, lambda number: number >= 0, "at least 0"),
+    (RATE_NAMES, math.isfinite, "finite"),
+    (_COUNTS, lambda number: number >= 1 and number % 1 == 0, "a whole number of at least 1"),
+    ({"gamma"}, lambda number: number > 0, "greater than 0"),
+    ({"beta1", "beta2"}, lambda number: 0 <= number < 1, "from 0 to below 1"),
+)
 
 
 class Number:
@@ -40,7 +49,7 @@ class Number:
     def __set__(self, solver: "Solver", value: Any) -> None:
         if self._fixed:
             raise ArgumentError(
-                f"{solver.name}: {self._name} must be given to the constructor, since it says what states there are, "
+                f"{solver.name}: {self._name} must be given to the constructor, since states depend on it, "
                 f"got an assignment of {value!r}"
             )
         solver._set_number(self._index, checked_number(solver.name, self._name, value))
@@ -69,15 +78,15 @@ def checked_number(function: str, name: str, value: Any) -> float:
         raise ArgumentError(f"{function}: {name} must be a number, got {described(value)}") from error
     if math.isnan(number):
         raise ArgumentError(f"{function}: {name} must be a number, got {value!r}")
-    if number < 0 and name in _NOT_NEGATIVE:
-        raise ArgumentError(f"{function}: {name} must be at least 0, got {value!r}")
-    if math.isinf(number) and name in RATE_NAMES:
-        raise ArgumentError(f"{function}: {name} must be finite, got {value!r}")
-    if number <= 0 and name == "gamma":
-        raise ArgumentError(f"{function}: gamma must be greater than 0, got {value!r}")
-    if name in ("beta1", "beta2") and not 0 <= number < 1:
-        raise ArgumentError(f"{function}: {name} must be from 0 to below 1, got {value!r}")
+    for names, is_right, bound in _BOUNDS:
+        if name in names and not is_right(number):
+            raise ArgumentError(f"{function}: {name} must be {bound}, got {value!r}")
     return number
+
+
+def kind_of(name: str, value: float) -> type:
+    """Return the type in which a number is shown."""
+    return bool if isinstance(value, bool) else int if name in _COUNTS else float
 
 
 def first_rate(rate: float) -> float:

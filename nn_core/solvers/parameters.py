@@ -46,7 +46,7 @@ class ChosenParameters(SavedStates):
         for key, variable in chosen.items():
             old = slots.get(key)
             if old is None or not retain_state:
-                slots[key] = new_slot(variable, len(self.state_names))
+                slots[key] = new_slot(variable, self)
                 changed = True
             elif old.variable.storage is not variable.storage:
                 if old.variable.shape != variable.shape:

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.runtime.schemas import checked_state
@@ -17,11 +17,12 @@ from nn_core.solvers.states import GROUPS, Slot, SolverState, States
 class SavedStates:
     """The part of a solver that gives away what updates depend on, and takes it over; see `nn_core.solver.Solver`."""
 
-    hyper_names: ClassVar[tuple[str, ...]]
+    hyper_names: tuple[str, ...]
     state_names: tuple[str, ...]
+    state_kinds: tuple[str, ...]
     decay_name: str | None
-    keeps_initial_rate: ClassVar[bool]
-    fixed_names: ClassVar[tuple[str, ...]]
+    keeps_initial_rate: bool
+    fixed_names: tuple[str, ...]
     _types: list[type]
     _numbers: list[float]
     _decay_index: int | None

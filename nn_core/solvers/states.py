@@ -1,8 +1,9 @@
 """States of a solver, in memory and in files."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,12 +65,35 @@ class Slot:
         return self.member.variable
 
 
-def new_slot(variable: Variable, n_states: int) -> Slot:
+#: Shapes of states for that of a parameter. A parameter with more than two axes is a matrix of its first axis and all others.
+#: None has more elements than the parameter.
+STATE_KINDS: Final[Mapping[str, Callable[[Shape], Shape]]] = {
+    "whole": lambda shape: shape,
+    "number": lambda shape: (),
+    "rows or whole": lambda shape: shape if len(shape) < 2 else shape[:1],
+    "columns or number": lambda shape: () if len(shape) < 2 else (prod(shape[1:]),),
+    "number or whole": lambda shape: shape if len(shape) < 2 else (),
+}
+
+
+class StateLayout(Protocol):
+    """Part of a solver that says which states it keeps for a parameter."""
+
+    state_names: tuple[str, ...]
+    state_kinds: tuple[str, ...]
+
+
+def new_slot(variable: Variable, layout: StateLayout) -> Slot:
     """Return a parameter that was never updated, with states of zero."""
-    states = [NdArray.of_shape(variable.plain_shape) for _ in range(n_states)]
+    states = [NdArray.of_shape(STATE_KINDS[kind](tuple(variable.plain_shape))) for kind in kinds_of_states(layout)]
     for array in states:
         array.zero()
     return Slot(variable, states)
+
+
+def kinds_of_states(layout: StateLayout) -> tuple[str, ...]:
+    """Return the kinds of all states."""
+    return layout.state_kinds or ("whole",) * len(layout.state_names)
 
 
 class StatesOfFile(NamedTuple):
@@ -175,10 +199,11 @@ class States:
         if set(shapes) != set(self._names):
             expected, given = (", ".join(sorted(names)) or "none" for names in (self._names, shapes))
             raise ArgumentError(f"{function}: the states of {self._solver} must be {expected}, got {given} for {key}")
-        for name, shape in shapes.items():
-            if tuple(shape) != slot.variable.shape:
-                expected = str(slot.variable.shape)
-                raise ShapeError(f"{function}: state {name} of {key} must have the shape {expected}, got {tuple(shape)}")
+        for name, array in self._arrays(slot):
+            if tuple(shapes[name]) != array.shape:
+                raise ShapeError(
+                    f"{function}: state {name} of {key} must have the shape {array.shape}, got {tuple(shapes[name])}"
+                )
 
 
 def _state_of(values: dict[str, Any]) -> SolverState:

@@ -29,6 +29,7 @@ from nn_core.random import seed as set_seed
 from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
 from nn_core.solvers.parameter_groups import ParameterGroups
+from nn_core.solvers.schedule_free import Averaging
 from nn_core.training.batches import IterableBatches, gathered, is_batches
 from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
@@ -230,6 +231,8 @@ def fit(
             trainer.extend(_evaluator(network, objective, held_out, (Variable(x.shape), Variable(t.shape))))
         trainer.extend(*_asked_for(schedule, callbacks, log, progress, is_saved=out is not None))
         trainer.run(resume=resume, overwrite=overwrite)
+    if isinstance(solver, Averaging):
+        solver.keep_average()
     _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
     return Fit(network, objective, Variable(x.shape), log.entries, parameters)
 

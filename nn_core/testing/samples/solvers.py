@@ -16,6 +16,7 @@ SOLVERS: Final[dict[str, dict[str, Settings]]] = {
     },
     "AdaBound": {"settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "final_lr": 0.05, "gamma": 0.01}},
     "Adadelta": {"settings": {"lr": 0.5, "decay": 0.8, "eps": 1e-4}},
+    "Adafactor": {"settings": {"lr": 0.05, "decay_exponent": 0.7, "clip": 0.5, "eps1": 1e-6, "eps2": 0.1}},
     "Adagrad": {"settings": {"lr": 0.05, "eps": 1e-4}},
     "Adam": {"settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4}},
     "AdamW": {"settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4, "wd": 0.01}},
@@ -24,6 +25,7 @@ SOLVERS: Final[dict[str, dict[str, Settings]]] = {
     "Lars": {"settings": {"lr": 0.01, "momentum": 0.8, "coefficient": 0.01, "eps": 1e-4}},
     "Lion": {"settings": {"lr": 0.01, "beta1": 0.8, "beta2": 0.9}},
     "Momentum": {"settings": {"lr": 0.01, "momentum": 0.8}},
+    "Muon": {"settings": {"lr": 0.01, "momentum": 0.8, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4}},
     "NAdam": {"settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4}},
     "Nesterov": {"settings": {"lr": 0.01, "momentum": 0.8}},
     "RAdam": {
@@ -32,6 +34,8 @@ SOLVERS: Final[dict[str, dict[str, Settings]]] = {
     },
     "RMSprop": {"settings": {"lr": 0.01, "decay": 0.8, "eps": 1e-4}},
     "RMSpropGraves": {"settings": {"lr": 0.01, "decay": 0.8, "momentum": 0.7, "eps": 1e-2}},
+    "ScheduleFreeAdamW": {"settings": {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-4}},
+    "ScheduleFreeSgd": {"settings": {"lr": 0.1, "momentum": 0.8}},
     "Sgd": {"settings": {"lr": 0.1}},
     "SgdW": {"settings": {"lr": 0.01, "momentum": 0.8, "wd": 0.01}},
 }

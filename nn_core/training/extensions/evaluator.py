@@ -1,6 +1,7 @@
 """Evaluation on data that are not trained on."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
@@ -10,6 +11,7 @@ import numpy as np
 from nn_core.communicators import Communicator
 from nn_core.engine.graph.node import forward_order
 from nn_core.errors import ArgumentError
+from nn_core.solvers.schedule_free import Averaging
 from nn_core.training.batches import epoch_of
 from nn_core.training.metrics import Metric
 from nn_core.training.ranks import gather_arrays
@@ -27,7 +29,7 @@ class Evaluator:
     """Compute means and metrics over all samples of a data set, each epoch or as the trigger says.
 
     Each evaluation takes every sample once, in the same order; the last batch has as many samples as are left. It may also
-    be called without a trainer, by `evaluate`.
+    be called without a trainer, by `evaluate`. A trainer's evaluations use the averages of schedule-free solvers.
 
     Args:
         data: A `DataIterator`, which nobody else reads from; or arrays, with `batch_size`.
@@ -74,7 +76,12 @@ class Evaluator:
             _require_pure(self._read)
 
     def __call__(self, trainer: Trainer) -> None:
-        report({f"{self.name}/{key}": value for key, value in self.evaluate().items()})
+        with ExitStack() as stack:
+            for solver in trainer.updater.solvers.values():
+                if isinstance(solver, Averaging):
+                    stack.enter_context(solver.averaged_parameters())
+            values = self.evaluate()
+        report({f"{self.name}/{key}": value for key, value in values.items()})
 
     def evaluate(self) -> dict[str, float]:
         """Return the values by name, without the name of the evaluator."""

@@ -40,6 +40,11 @@ SOLVERS = {
     "Sgd": lambda: S.Sgd(0.1),
     "Lamb": lambda: S.Lamb(0.01),
     "Lars": lambda: S.Lars(0.1),
+    "Adafactor": lambda: S.Adafactor(0.1),
+    "Muon": lambda: S.Muon(0.01),
+    "ScheduleFreeAdamW": lambda: S.ScheduleFreeAdamW(0.01),
+    "Lookahead": lambda: S.Lookahead(S.Adam(0.01), interval=2),
+    "Lookahead of Muon": lambda: S.Lookahead(S.Muon(0.01), interval=2),
     "own": Norms,
 }
 

@@ -16,8 +16,12 @@ import nn_core as nn
 import nn_core.solver
 import nn_core.solvers as S
 from nn_core.solvers.base import Solver
+from nn_core.solvers.states import STATE_KINDS, kinds_of_states
+from nn_core.testing.strict_namespace import plain_array, strict_array, strict_namespace
 
 RECORDED = json.loads(Path(__file__).with_name("nnabla_updates.json").read_text())
+#: Methods that NNabla does not have.
+LACKING = {"Adafactor", "Muon", "NAdam", "RAdam", "ScheduleFreeAdamW", "ScheduleFreeSgd"}
 SHAPES = {"a": (2, 3), "b": (4,)}
 N_UPDATES = 6
 
@@ -60,7 +64,7 @@ def test_agrees_with_nnabla(record):
 
 
 def test_every_method_is_recorded():
-    assert {record["solver"] for record in RECORDED} == set(S.__all__) - {"NAdam", "RAdam"}  # which NNabla lacks
+    assert {record["solver"] for record in RECORDED} == set(S.__all__) - LACKING
 
 
 # -- formulas in float64: update(w, g, state, numbers, t) returns the new parameter ---------------------------------
@@ -219,12 +223,67 @@ def nadam(w, g, s, n, t):
     return w - n["alpha"] * ahead / (np.sqrt(v / (1 - n["beta2"] ** t)) + n["eps"])
 
 
+def adafactor(w, g, s, n, t):
+    """Algorithms 4 to 6 of the paper, with sums where it has sums; a vector is not factored."""
+    kept = 1 - t ** -n["decay_exponent"]
+    square = g**2 + n["eps1"]
+    if w.ndim > 1:
+        rows = s["r"] = kept * s.get("r", 0) + (1 - kept) * square.sum(axis=1)
+        columns = s["c"] = kept * s.get("c", 0) + (1 - kept) * square.sum(axis=0)
+        variance = np.outer(rows, columns) / rows.sum()
+    else:
+        variance = s["v"] = kept * s.get("v", 0) + (1 - kept) * square
+    u = g / np.sqrt(variance)
+    u = u / max(1, np.sqrt(np.mean(u**2)) / n["clip"])
+    rate = min(n["lr"], 1 / np.sqrt(t)) * max(n["eps2"], np.sqrt(np.mean(w**2)))
+    return (1 - n["lr"] * n["decay"]) * w - rate * u
+
+
+def muon(w, g, s, n, t):
+    """Momentum through singular vectors: the iteration maps each singular value by the quintic five times."""
+    if w.ndim < 2:
+        m = s["m"] = n["beta1"] * s.get("m", 0) + (1 - n["beta1"]) * g
+        v = s["v"] = n["beta2"] * s.get("v", 0) + (1 - n["beta2"]) * g**2
+        step = m / (1 - n["beta1"] ** t) / (np.sqrt(v / (1 - n["beta2"] ** t)) + n["eps"])
+        return (1 - n["lr"] * n["decay"]) * w - n["lr"] * step
+    m = s["m"] = n["momentum"] * s.get("m", 0) + (1 - n["momentum"]) * g
+    u = n["momentum"] * m + (1 - n["momentum"]) * g
+    left, values, right = np.linalg.svd(u, full_matrices=False)
+    values = values / (np.linalg.norm(u) + 1e-7)
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    return (1 - n["lr"] * n["decay"]) * w - n["lr"] * 0.2 * np.sqrt(max(w.shape)) * (left * values) @ right
+
+
+def schedule_free_sgd(w, g, s, n, t):
+    x, z = s.get("x", w), s.get("z", w)
+    y = (1 - n["momentum"]) * z + n["momentum"] * x
+    s["total"] = s.get("total", 0) + n["lr"] ** 2
+    c = n["lr"] ** 2 / s["total"]
+    z = s["z"] = z - n["lr"] * (g + n["decay"] * y)
+    x = s["x"] = (1 - c) * x + c * z
+    return (1 - n["momentum"]) * z + n["momentum"] * x
+
+
+def schedule_free_adam_w(w, g, s, n, t):
+    x, z = s.get("x", w), s.get("z", w)
+    y = (1 - n["beta1"]) * z + n["beta1"] * x
+    v = s["v"] = n["beta2"] * s.get("v", 0) + (1 - n["beta2"]) * g**2
+    rate = n["alpha"] * np.sqrt(1 - n["beta2"] ** t)
+    s["total"] = s.get("total", 0) + rate**2
+    c = rate**2 / s["total"]
+    z = s["z"] = z - rate * g / (np.sqrt(v) + n["eps"]) - rate * n["decay"] * y
+    x = s["x"] = (1 - c) * x + c * z
+    return (1 - n["beta1"]) * z + n["beta1"] * x
+
+
 FORMULAS = {
     "AMSBound": ams_bound,
     "AMSGRAD": amsgrad,
     "AdaBelief": ada_belief,
     "AdaBound": ada_bound,
     "Adadelta": adadelta,
+    "Adafactor": adafactor,
     "Adagrad": adagrad,
     "Adam": adam,
     "AdamW": adam_w,
@@ -233,11 +292,14 @@ FORMULAS = {
     "Lars": lars,
     "Lion": lion,
     "Momentum": momentum,
+    "Muon": muon,
     "NAdam": nadam,
     "Nesterov": nesterov,
     "RAdam": radam,
     "RMSprop": rmsprop,
     "RMSpropGraves": rmsprop_graves,
+    "ScheduleFreeAdamW": schedule_free_adam_w,
+    "ScheduleFreeSgd": schedule_free_sgd,
     "Sgd": sgd,
     "SgdW": sgd_w,
 }
@@ -303,6 +365,7 @@ SIGNATURES = {
     ),
     "AdaBound": "(alpha=0.001, beta1=0.9, beta2=0.999, eps=1e-08, final_lr=0.1, gamma=0.001)",
     "Adadelta": "(lr=1.0, decay=0.95, eps=1e-06)",
+    "Adafactor": "(lr=0.01, decay_exponent=0.8, clip=1.0, eps1=1e-30, eps2=0.001)",
     "Adagrad": "(lr=0.01, eps=1e-08)",
     "Adam": "(alpha=0.001, beta1=0.9, beta2=0.999, eps=1e-08)",
     "AdamW": "(alpha=0.001, beta1=0.9, beta2=0.999, eps=1e-08, wd=0.0001)",
@@ -311,11 +374,14 @@ SIGNATURES = {
     "Lars": "(lr=0.001, momentum=0.9, coefficient=0.001, eps=1e-06)",
     "Lion": "(lr=0.0001, beta1=0.9, beta2=0.99)",
     "Momentum": "(lr=0.001, momentum=0.9)",
+    "Muon": "(lr=0.001, momentum=0.95, beta1=0.9, beta2=0.95, eps=1e-08)",
     "NAdam": "(alpha=0.001, beta1=0.9, beta2=0.999, eps=1e-08)",
     "Nesterov": "(lr=0.001, momentum=0.9)",
     "RAdam": "(alpha=0.001, beta1=0.9, beta2=0.999, eps=1e-08)",
     "RMSprop": "(lr=0.001, decay=0.9, eps=1e-08)",
     "RMSpropGraves": "(lr=0.0001, decay=0.95, momentum=0.9, eps=0.0001)",
+    "ScheduleFreeAdamW": "(alpha=0.0025, beta1=0.9, beta2=0.999, eps=1e-08)",
+    "ScheduleFreeSgd": "(lr=1.0, momentum=0.9)",
     "Sgd": "(lr=0.001)",
     "SgdW": "(lr=0.001, momentum=0.9, wd=0.0001)",
 }
@@ -357,3 +423,22 @@ def test_zero_parameters_and_zero_gradients_give_no_nan(name):
         solver.set_parameters({"w": variable})
         solver.update()
         assert np.isfinite(variable.d).all()
+
+
+@pytest.mark.parametrize("name", sorted(S.__all__))
+def test_rules_keep_to_the_array_contract(name):
+    """On the strict namespace, which has nothing else: so they run on the arrays of any backend."""
+    solver = getattr(S, name)()
+    numbers = [*solver._numbers, 1.0]
+    for shape in ((3,), (2, 3), (2, 3, 2), ()):
+        rng = np.random.default_rng(0)
+        kinds = [STATE_KINDS[kind](shape) for kind in kinds_of_states(solver)]
+        arrays = [rng.normal(size=shape), rng.normal(size=shape), *[np.zeros(kind) for kind in kinds]]
+        strict = [strict_namespace().zeros(array.shape, dtype=np.float64) for array in arrays]
+        for target, array in zip(strict, arrays, strict=True):
+            target[...] = strict_array(array.copy())
+        for xp, (w, g, *states) in ((np, arrays), (strict_namespace(), strict)):
+            solver.step(xp, w, g, states, numbers)
+            solver.step(xp, w, g, states, [*numbers[:-1], 2.0])
+        for ours, theirs in zip(strict, arrays, strict=True):
+            np.testing.assert_array_equal(plain_array(ours), theirs)

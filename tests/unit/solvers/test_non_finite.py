@@ -14,7 +14,7 @@ from nn_core.training import LossScale, Updater
 
 BACKENDS = ["reference", *(name for name in ("cpu",) if name in list_extensions())]
 #: Their step depends on norms of the whole parameter, which is lost as a whole.
-LAYERWISE = ("Lamb", "Lars")
+LAYERWISE = ("Adafactor", "Lamb", "Lars")
 
 
 @pytest.fixture(params=BACKENDS)
