@@ -6,6 +6,8 @@ from typing import ParamSpec
 
 from nn_core.errors import ArgumentError
 from nn_core.solvers import AMSGRAD as AMSGRAD
+from nn_core.solvers import LBFGS as LBFGS
+from nn_core.solvers import SAM as SAM
 from nn_core.solvers import AdaBelief as AdaBelief
 from nn_core.solvers import AdaBound as AdaBound
 from nn_core.solvers import Adadelta as Adadelta

@@ -16,6 +16,7 @@ from nn_core.solvers import Lamb, Lars
 from nn_core.solvers.base import Solver
 from nn_core.solvers.groups import Groups, divided
 from nn_core.solvers.hooks import Hook
+from nn_core.solvers.minimizing import SeveralPasses
 from nn_core.solvers.states import Slot, StateLayout, kinds_of_states, new_slot
 from nn_core.solvers.wrapping import Wrapping
 from nn_core.typing import Array
@@ -355,6 +356,8 @@ def shard_states(
     """
     if bucket_mb <= 0:
         raise ArgumentError(f"shard_states: bucket_mb must be positive, got {bucket_mb}")
+    if isinstance(solver, SeveralPasses):
+        raise ArgumentError(f"shard_states: solver must update by gradients of one pass, got {solver.name}")
     inner = solver._groups
     if not isinstance(inner, Groups):
         raise ArgumentError("shard_states: the states of a solver must be divided once, got one whose states are")

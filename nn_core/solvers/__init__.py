@@ -32,13 +32,15 @@ from nn_core.solvers.momentum import Momentum as Momentum
 from nn_core.solvers.momentum import Nesterov as Nesterov
 from nn_core.solvers.momentum import Sgd as Sgd
 from nn_core.solvers.momentum import SgdW as SgdW
+from nn_core.solvers.passes import LBFGS as LBFGS
+from nn_core.solvers.passes import SAM as SAM
 from nn_core.solvers.rectified import NAdam as NAdam
 from nn_core.solvers.rectified import RAdam as RAdam
 from nn_core.solvers.schedule_free import ScheduleFreeAdamW as ScheduleFreeAdamW
 from nn_core.solvers.schedule_free import ScheduleFreeSgd as ScheduleFreeSgd
 from nn_core.solvers.states import SolverState as SolverState
 
-#: The solvers that are made of numbers alone; those that take another solver are beside them.
+#: The solvers that are made of numbers and update by given gradients; Lookahead, SAM and LBFGS are beside them.
 __all__ = [
     "AMSGRAD",
     "AMSBound",

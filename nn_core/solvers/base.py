@@ -231,7 +231,7 @@ class Solver(ChosenParameters):
             loss_scale: A ``nn_core.training.LossScale``; a step whose gradients are not finite is skipped.
 
         Returns:
-            The loss, computed before the update.
+            The loss, computed before the update; of SAM and LBFGS a static one, which has the value of their last pass.
 
         Raises:
             ArgumentError: when `loss` is neither, or a batch is given beside a Variable.

@@ -79,7 +79,7 @@ class Gradients:
     """Changes and checks of the gradients of a solver's parameters; those that hold nothing are passed over."""
 
     def __init__(self, targets: Sequence[ComputeTarget]) -> None:
-        self._targets = targets
+        self.targets = targets
         self._known: dict[str, _Known] = {}
         self._by_decay: dict[float, list[Slot]] | None = None
         self._fills: list[Callable[[float], None]] = []
@@ -121,7 +121,7 @@ class Gradients:
         for slot in active(slots):
             for hook in before:
                 hook()
-            _Known(rule, [slot], self._targets).run(number * (slot.settings.decay if rule is WEIGHT_DECAY else 1.0))
+            _Known(rule, [slot], self.targets).run(number * (slot.settings.decay if rule is WEIGHT_DECAY else 1.0))
             for hook in after:
                 hook()
 
@@ -131,18 +131,18 @@ class Gradients:
         if known is None or not known.is_current():
             if not active(slots):
                 return
-            known = self._known[key] = _Known(rule, slots, self._targets)
+            known = self._known[key] = _Known(rule, slots, self.targets)
         known.run(number)
 
     def verdict(self, slots: Collection[Slot]) -> Verdict | None:
         """Return the place where `rescale` leaves the norm; None without a kernel that rescales all gradients at once."""
-        if not any(RESCALE.name in extra(target.backend, "updates") for target in self._targets):
+        if not any(RESCALE.name in extra(target.backend, "updates") for target in self.targets):
             return None
         known = self._known.get(RESCALE.name)
         if known is None or not known.is_current():
             if not active(slots):
                 return None
-            known = self._known[RESCALE.name] = _Known(RESCALE, slots, self._targets)
+            known = self._known[RESCALE.name] = _Known(RESCALE, slots, self.targets)
         return known.update.verdict
 
     def rescale(self, factor: float, limit: float) -> None:
@@ -152,7 +152,7 @@ class Gradients:
     def any(self, check: Check, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None) -> bool:
         """Return whether `check` is true of any gradient."""
         before, after = active_hooks(pre, post) or ([], [])
-        target = self._targets[0]
+        target = self.targets[0]
         xp = target.backend.namespace()
         found: list[Any] = []
         for slot in active(slots):
@@ -189,7 +189,7 @@ class Gradients:
 
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
         """Return the sum of squares of each gradient, in float64 on the device: nothing waits for it."""
-        target = self._targets[0]
+        target = self.targets[0]
         xp = target.backend.namespace()
         grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
         ready(target.space)
@@ -198,7 +198,7 @@ class Gradients:
 
     def largest(self, slots: Collection[Slot]) -> float:
         """Return the largest magnitude of an element of any gradient."""
-        target = self._targets[0]
+        target = self.targets[0]
         xp = target.backend.namespace()
         grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
         ready(target.space)

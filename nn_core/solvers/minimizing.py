@@ -33,6 +33,16 @@ class Scale(Protocol):
     def step(self, is_finite: bool) -> bool: ...
 
 
+class SeveralPasses:
+    """The part of a solver that computes the loss and its gradients several times in an update."""
+
+    def update_with(
+        self, gradients: Callable[[], Any], clip_norm: float | None = None, weight_decay: float | None = None
+    ) -> Any:
+        """Update by a function that sets the gradients to zero, computes the loss and its gradients, and returns the loss."""
+        raise NotImplementedError
+
+
 def follows_finiteness(loss_scale: Scale | None) -> bool:
     """Return whether `step` of a loss scale does what it is told, so that the device may decide before it is asked."""
     return bool(getattr(loss_scale, "follows_finiteness", False))
@@ -57,6 +67,8 @@ def minimize(
     """Do what ``Solver.minimize`` describes."""
     limit = None if clip_norm is None else checked_number("minimize", "clip_norm", clip_norm)
     _require_scale(loss_scale)
+    if isinstance(solver, SeveralPasses):
+        return _minimize_in_passes(solver, loss, batch, limit, weight_decay, loss_scale)
     computed = _computed(loss, batch)
     if computed.size != 1:
         _warn_of_sum(solver, computed)
@@ -72,6 +84,29 @@ def minimize(
         solver.weight_decay(weight_decay)
     solver.update()
     return computed
+
+
+def _minimize_in_passes(
+    solver: Any,
+    loss: Loss,
+    batch: Sequence[Any],
+    limit: float | None,
+    weight_decay: float | None,
+    loss_scale: Scale | None,
+) -> Variable:
+    if loss_scale is not None:
+        raise ArgumentError(f"minimize: loss_scale must be None for {solver.name}, got {described(loss_scale)}")
+
+    def gradients() -> Variable:
+        computed = _computed(loss, batch)
+        if computed.size != 1:
+            _warn_of_sum(solver, computed)
+        solver.zero_grad()
+        computed.backward(clear_buffer=True)
+        return computed
+
+    first: Variable = solver.update_with(gradients, limit, weight_decay)
+    return first
 
 
 def _require_scale(loss_scale: Scale | None) -> None:

@@ -163,6 +163,18 @@ def observing(observation: Observation | None = None) -> Iterator[Observation]:
         yield observation
 
 
+def reported(observation: Observation, name: str) -> float:
+    """Return a value that was reported in the present scope."""
+    return observation[_OBSERVER.get()[1] + name]
+
+
+def report_again(seen: Observation) -> None:
+    """Report to the current observer what another one has collected."""
+    observation, _ = _OBSERVER.get()
+    for name in seen if observation is not None else ():
+        observation.add(name, seen[name], seen.weight(name))
+
+
 def _number(name: str, value: Any) -> float:
     if isinstance(value, float):
         return value

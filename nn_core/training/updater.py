@@ -10,7 +10,7 @@ from nn_core import random
 from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described
+from nn_core.engine.error_messages.refusal import checked_count
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
@@ -19,8 +19,10 @@ from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.checkpoint import RANDOM
+from nn_core.training.demands import require_clipping, require_parts
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
+from nn_core.training.passes import step_in_passes, takes_passes
 from nn_core.training.ranks import Progress, Ranks, divided_states
 from nn_core.training.reporting import report, report_value
 from nn_core.training.states import Stateful, set_state_of, state_of
@@ -41,27 +43,6 @@ class Data(Protocol):
     """
 
     def next(self) -> Sequence[Any]: ...
-
-
-def _require_parts(data: Any, loss: Any, solver: Any) -> None:
-    if not hasattr(data, "next"):
-        raise ArgumentError(f"Updater: data must be a DataIterator or have next(), got {described(data)}")
-    if not isinstance(loss, Variable) and not callable(loss):
-        raise ArgumentError(f"Updater: loss must be a Variable or a function that returns one, got {described(loss)}")
-    if isinstance(loss, Variable) and loss.size != 1:
-        raise ShapeError(f"Updater: loss must have one element, got shape {loss.shape}\n  hint: F.mean(loss)")
-    if not isinstance(solver, (Solver, Mapping)):
-        raise ArgumentError(f"Updater: solver must be a solver, or solvers by name, got {described(solver)}")
-
-
-def _require_clipping(clip_norm: float | None, error_if_nonfinite: bool, loss_scale: LossScale | float | None) -> None:
-    if clip_norm is not None and not clip_norm > 0:
-        raise ArgumentError(f"Updater: clip_norm must be greater than 0, got {clip_norm}")
-    if checked_flag("Updater: error_if_nonfinite", error_if_nonfinite) and (clip_norm is None or loss_scale is not None):
-        raise ArgumentError(
-            "Updater: error_if_nonfinite must be set with clip_norm and without loss_scale, which skips such steps, "
-            f"got clip_norm={clip_norm}"
-        )
 
 
 class Updater:
@@ -139,9 +120,9 @@ class Updater:
         metrics: Mapping[str, Variable] | None = None,
         model: Model | None = None,
     ) -> None:
-        _require_parts(data, loss, solver)
+        require_parts(data, loss, solver)
         accumulate = checked_count("Updater: accumulate", accumulate)
-        _require_clipping(clip_norm, error_if_nonfinite, loss_scale)
+        require_clipping(clip_norm, error_if_nonfinite, loss_scale)
         if isinstance(loss, Variable) and inputs is None:
             raise ArgumentError("Updater: inputs must be given together with a Variable as loss, got None")
         if metrics and not isinstance(loss, Variable):
@@ -159,6 +140,12 @@ class Updater:
         self._weight_decay = weight_decay
         self._hooks = tuple(hooks)
         self._model = model
+        self._takes_passes = takes_passes(
+            self.solvers.values(),
+            loss_scale=self.loss_scale,
+            hooks=self._hooks,
+            comm=None if comm is None or comm.size == 1 else comm,
+        )
         self._trains = False
         self._ranks = self._ranks_of(comm, shards)
         self.state_shards = divided_states(comm, self.solvers.values(), sharded_states)
@@ -257,6 +244,10 @@ class Updater:
 
     def step(self) -> None:
         """Run one iteration; subclasses may define another."""
+        if self._takes_passes:
+            batches = [self.next_batch() for _ in range(self._accumulate)]
+            step_in_passes(next(iter(self.solvers.values())), batches, self.gradients, self._clip_norm, self._weight_decay)
+            return
         for solver in self.solvers.values():
             solver.zero_grad()
         if self._ranks is not None and self._is_cut:
@@ -347,7 +338,14 @@ class Updater:
     def _graph_without_extras(self) -> tuple[Sequence[Variable], Variable] | None:
         """Return inputs and loss, if an iteration is one batch of a static graph with nothing between gradients and update."""
         asked = self._accumulate > 1 or self._metrics or self._clip_norm is not None or self._weight_decay is not None
-        if asked or self._hooks or self._ranks is not None or self._inputs is None or not isinstance(self._loss, Variable):
+        if (
+            asked
+            or self._takes_passes
+            or self._hooks
+            or self._ranks is not None
+            or self._inputs is None
+            or not isinstance(self._loss, Variable)
+        ):
             return None
         are_ours = all(getattr(type(self), name) is getattr(Updater, name) for name in _PARTS_OF_A_STEP)
         return (self._inputs, self._loss) if are_ours else None
