@@ -36,6 +36,9 @@ CONTRIB = "extensions/nn_ext_contrib/tests"
 #: The first words of a row, and the test that holds it to what it says.
 TESTS = {
     "`NanInfTracer(trace_nan=False": "tests/unit/utils/test_inspection.py::test_what_is_looked_for",
+    "`TimeProfiler`": "tests/unit/utils/test_inspection.py::test_results_of_all_scopes",
+    "boolean `additive_mask`": f"{OPERATORS}/test_attention.py::test_boolean_masks_of_several_heads",
+    "gradient of an offset of": f"{OPERATORS}/test_convolution.py::test_the_gradient_of_offsets_at_the_border",
     "`name` of a Module without": "tests/unit/test_module_members.py::test_a_root_has_no_name",
     "`Module.get_parameters`, `zero_grad`,": "tests/unit/test_module_members.py::test_a_parameter_must_be_a_variable",
     "`auread` of 8-bit sounds": "tests/unit/data/test_sound.py::test_numbers_of_one_byte_are_those_in_the_file",

@@ -36,13 +36,14 @@ class PrettyPrinter:
         self.functions: list[str] = []
         self._summary = summary
         self._scopes = scopes_of_parameters()
+        self._depths: dict[Any, int] = {}  # functions on the longest path to each storage
 
     def __call__(self, f: Function) -> None:
         scopes = [scope for scope in map(self.get_scope_name, f.inputs) if scope]
         scope = f"{scopes[0]}/" if scopes else ""
         lines = [
             f"{scope}{f.name}({f.info.type_name})",
-            f"Depth = {len(self.functions) + 1}",
+            f"Depth = {self._depth_of(f)}",
             f"Args: {[f'{name}={value}' for name, value in f.info.args.items()]}",
             f"Inputs: {[variable.shape for variable in f.inputs]}",
             f"Outputs: {[variable.shape for variable in f.outputs]}",
@@ -53,6 +54,12 @@ class PrettyPrinter:
                 lines += _statistics(f"{title} Data:", [variable.data for variable in variables])
                 lines += _statistics(f"{title} Grads:", [variable.grad for variable in variables])
         self.functions.append("\n\t".join(lines))
+
+    def _depth_of(self, f: Function) -> int:
+        """Return the number of functions on the longest path that ends in a function, and note it for those that follow."""
+        depth = 1 + max([self._depths.get(variable.storage, 0) for variable in f.inputs], default=0)
+        self._depths.update((variable.storage, depth) for variable in f.outputs)
+        return depth
 
     def get_scope_name(self, x: Variable) -> str:
         """Return the scope of a parameter; "" for other variables."""

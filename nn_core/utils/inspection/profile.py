@@ -2,7 +2,8 @@
 
 import csv
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,8 @@ from nn_core.utils.inspection.base import FunctionHookCallbackBase
 _DEFAULT: Final = "main"
 #: The scope that has the times of all other scopes.
 _SUMMARY: Final = "summary"
+#: Figures of each function, in the order of the columns of a table.
+_COLUMNS: Final = ("time", "scale", "num")
 
 
 class CpuTimerCallback(FunctionHookCallbackBase):
@@ -158,36 +161,47 @@ class TimeProfiler(FunctionHookCallbackBase):
         chosen = self._timers if names is None else {name: self._timers[name] for name in names}
         return {scope: timer.average() for scope, timer in chosen.items()}
 
-    def average(self, start_index: int = 0) -> dict[str, dict[str, float]]:
-        """As `calc_elapsed_time`, without the first `start_index` runs of functions that have more."""
-        return {scope: timer.average(start_index) for scope, timer in self._timers.items()}
+    def average(self, start_index: int = 0) -> dict[str, dict[str, dict[str, float | int | str]]]:
+        """Mean times of all scopes.
 
-    def get_all_results(self) -> dict[str, dict[str, dict[str, float | int | str]]]:
-        """By scope and function: "time", the mean, "num", the number of runs, and "scale", the unit of the time."""
-        return {
-            scope: {
-                key: {"time": mean, "num": len(timer.seconds[key]), "scale": "ms"} for key, mean in timer.average().items()
-            }
-            for scope, timer in self._timers.items()
-        }
+        Args:
+            start_index: The number of first runs to leave out, of functions that have more.
+
+        Returns:
+            By scope and function: "time", the mean; "num", the number of runs; and "scale", the unit of the time, "ms". The
+            scope "summary" is there in any case.
+        """
+        described = {scope: _described(timer.seconds, start_index) for scope, timer in self._timers.items()}
+        return {_SUMMARY: {}} | described
+
+    def get_all_results(self) -> dict[str, dict[str, list[float]]]:
+        """Seconds of each run by scope and function."""
+        return {scope: {key: list(runs) for key, runs in timer.seconds.items()} for scope, timer in self._timers.items()}
 
     def to_csv(self, out_dir: str = "./", ignore_init: bool = True) -> None:
-        """Write a file <scope>.csv for each scope: the function, its runs, mean and least milliseconds.
+        """Write profile_summary.csv, with a row for each scope, and profile_detail.csv, with a row for each function.
+
+        Columns are the mean time, its unit and the number of runs; those of functions end in the name of a scope, as
+        "time_forward".
 
         Args:
             out_dir: The folder; made if it does not exist.
             ignore_init: Leave out the first run of each function, which prepares it, if there are more.
         """
-        folder = Path(out_dir)
+        folder, found = Path(out_dir), self.average(int(ignore_init))
         folder.mkdir(parents=True, exist_ok=True)
-        for scope, timer in self._timers.items():
-            with (folder / f"{scope}.csv").open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                writer.writerow(["function", "runs", "mean_ms", "least_ms"])
-                for key, runs in timer.seconds.items():
-                    counted = runs[1:] if ignore_init and len(runs) > 1 else runs
-                    mean = sum(counted) / len(counted)
-                    writer.writerow([key, len(counted), f"{1e3 * mean:.6f}", f"{1e3 * min(counted):.6f}"])
+        summary = [{"scope": scope, **row} for scope, row in found.pop(_SUMMARY).items()]
+        _write(folder / "profile_summary.csv", ["scope", *_COLUMNS], summary)
+        rows: dict[str, dict[str, object]] = {}
+        for scope, functions in found.items():
+            counts = Counter[str]()
+            for key, row in functions.items():
+                name = key.partition(":")[2]
+                about = rows.setdefault(f"{name}_{counts[name]}", {"scope": f"{name}_{counts[name]}", "original_key": name})
+                about.update({f"{column}_{scope}": value for column, value in row.items()})
+                counts[name] += 1
+        columns = [f"{column}_{scope}" for scope, functions in found.items() if functions for column in _COLUMNS]
+        _write(folder / "profile_detail.csv", ["scope", "original_key", *columns], list(rows.values()))
 
     def _begin(self, function: Function | None = None) -> None:
         self._timer().pre_hook(function)
@@ -198,3 +212,16 @@ class TimeProfiler(FunctionHookCallbackBase):
     def _timer(self, scope: str | None = None) -> CpuTimerCallback:
         name = self._scope if scope is None else scope
         return self._timers.get(name) or self.create_new_profiler(name)
+
+
+def _described(seconds: Mapping[str, Sequence[float]], start_index: int) -> dict[str, dict[str, float | int | str]]:
+    """Return mean, unit and number of the runs of each function, without the first ones if there are more."""
+    counted = {key: runs[start_index:] or runs for key, runs in seconds.items()}
+    return {key: {"time": 1e3 * sum(runs) / len(runs), "scale": "ms", "num": len(runs)} for key, runs in counted.items()}
+
+
+def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -222,7 +222,7 @@ def test_a_mask_that_becomes_boolean_after_the_call_is_refused(context, attend):
         assert np.allclose(attend(q.data, q.data, q.data, nn.NdArray.from_numpy_array(sees)).data, expected, atol=1e-6)
 
 
-def test_boolean_masks_of_several_heads_say_which_keys_a_query_sees():
+def test_boolean_masks_of_several_heads():
     rng = np.random.default_rng(5)
     x, *weights = [nn.Variable.from_numpy_array(rng.normal(size=shape)) for shape in [(4, 2, 6)] + [(6, 6)] * 4]
     sees = np.tri(4, dtype=bool)

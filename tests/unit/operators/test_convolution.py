@@ -559,6 +559,14 @@ def test_deformable_convolution(
     check_gradient("DeformableConvolution", inputs, channel_last=channel_last, **args)
 
 
+@pytest.mark.parametrize(("move", "slopes"), [(-1, [3, 2]), (0, [2, -5]), (1, [-5, 0])])
+def test_the_gradient_of_offsets_at_the_border(move: int, slopes: list[int]) -> None:
+    x, weight = np.array([[[[3.0, 5.0]]]]), np.ones((1, 1, 1, 1))
+    offset = np.stack([np.zeros((1, 1, 2)), np.full((1, 1, 2), float(move))], axis=1)
+    gradients = run_gradient("DeformableConvolution", x, weight, offset, None, None)
+    np.testing.assert_array_equal(gradients[2][0, 1, 0], slopes)
+
+
 def test_deformable_convolution_without_offset_is_a_convolution() -> None:
     x, weight = normal(2, 3, 5, 4), normal(2, 3, 3, 3)
     (y,) = run("DeformableConvolution", x, weight, np.zeros((2, 18, 5, 4)), None, None, pad=(1, 1))

@@ -65,14 +65,20 @@ def test_times(tmp_path):
     assert list(times["update"]) == ["0:parameter"]
     assert all(0 < value < 1000 for scope in times.values() for value in scope.values())
     profiler.to_csv(str(tmp_path / "times"))
-    with (tmp_path / "times" / "forward.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["function"], row["runs"]) for row in rows] == [
-        ("0:Tanh", "2"),
-        ("1:Sin", "2"),
-        ("2:Mul2", "2"),
-        ("3:Sum", "2"),
+    summary, detail = (_rows(tmp_path / "times" / f"profile_{name}.csv") for name in ("summary", "detail"))
+    assert [(row["scope"], row["num"], row["scale"]) for row in summary] == [
+        (scope, "2", "ms") for scope in ("forward", "backward", "update")
     ]
+    assert [(row["scope"], row["original_key"], row["num_forward"], row["num_backward"]) for row in detail[:4]] == [
+        (f"{name}_0", name, "2", "2") for name in ("Tanh", "Sin", "Mul2", "Sum")
+    ]
+    assert detail[4]["scope"] == "parameter_0"
+    assert all(float(row["time_backward"]) > 0 for row in detail[:4])
+
+
+def _rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_timers_of_single_functions():
@@ -89,9 +95,10 @@ def test_results_of_all_scopes():
     profiler = TimeProfiler("cpu", "0")
     profiler.call_pre_hook("load", "batch")
     profiler.call_post_hook("load", "batch")
-    found = profiler.get_all_results()["load"]["0:batch"]
+    found = profiler.average()["load"]["0:batch"]
     assert (found["num"], found["scale"]) == (1, "ms")
-    assert profiler.average()["load"]["0:batch"] == found["time"] >= 0
+    (seconds,) = profiler.get_all_results()["load"]["0:batch"]
+    assert found["time"] == 1e3 * seconds >= 0
     profiler.create_new_profiler("load")
     assert profiler.get_all_results() == {"load": {}}
 

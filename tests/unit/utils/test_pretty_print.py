@@ -29,6 +29,15 @@ def test_each_function_is_printed_in_order(capsys):
     ]
 
 
+def test_the_depth_is_the_number_of_functions_on_the_longest_path():
+    x = nn.Variable((4, 3))
+    h = F.relu(x)
+    y = F.tanh(h) + F.exp(F.sin(h)) + F.cos(x)
+    printer = pprint(y, printer=True, file=io.StringIO())
+    depths = {text.split("(")[0]: int(text.split("Depth = ")[1].split()[0]) for text in printer.functions}
+    assert depths == {"ReLU": 1, "Tanh": 2, "Sin": 2, "Exp": 3, "Add2": 5, "Cos": 1}
+
+
 def test_a_summary_describes_values_and_gradients():
     y = graph()
     for parameter in nn.get_parameters().values():
