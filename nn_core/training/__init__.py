@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nn_core.training.extensions import Plot as Plot
     from nn_core.training.extensions import Print as Print
     from nn_core.training.extensions import Progress as Progress
+    from nn_core.training.extensions import ReduceOnPlateau as ReduceOnPlateau
     from nn_core.training.extensions import Schedule as Schedule
     from nn_core.training.extensions import Statistics as Statistics
     from nn_core.training.extensions import observe as observe
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     from nn_core.training.hooks import gradient_noise as gradient_noise
     from nn_core.training.hooks import lasso as lasso
     from nn_core.training.loss_scale import LossScale as LossScale
+    from nn_core.training.losses import cosine_embedding_loss as cosine_embedding_loss
+    from nn_core.training.losses import cross_entropy as cross_entropy
+    from nn_core.training.losses import ctc_loss as ctc_loss
+    from nn_core.training.losses import focal_loss as focal_loss
+    from nn_core.training.losses import triplet_loss as triplet_loss
     from nn_core.training.metrics import Accuracy as Accuracy
     from nn_core.training.metrics import Confusion as Confusion
     from nn_core.training.metrics import Metric as Metric
@@ -70,6 +76,7 @@ _MODULES: Final = {
         "Plot",
         "Print",
         "Progress",
+        "ReduceOnPlateau",
         "Schedule",
         "Statistics",
         "observe",
@@ -78,6 +85,7 @@ _MODULES: Final = {
     "fitting": ("Fit", "fit"),
     "hooks": ("clip_values", "gradient_noise", "lasso"),
     "loss_scale": ("LossScale",),
+    "losses": ("cosine_embedding_loss", "cross_entropy", "ctc_loss", "focal_loss", "triplet_loss"),
     "metrics": ("Accuracy", "Confusion", "Metric", "RegressionErrors"),
     "named_metrics": ("AreaUnderCurve", "FunctionMetric"),
     "reporting": ("Observation", "observing", "report", "report_scope"),

@@ -33,7 +33,7 @@ from nn_core.solvers.schedule_free import Averaging
 from nn_core.training.batches import IterableBatches, gathered, is_batches
 from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
-from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, Schedule
+from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
 from nn_core.training.named_metrics import MetricLike
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
 from nn_core.training.trainer import Trainer
@@ -133,7 +133,7 @@ def fit(
     epochs: int = 10,
     batch_size: int = 64,
     solver: Solver | str | None = None,
-    schedule: BaseLearningRateScheduler | Callable[[int], float] | None = None,
+    schedule: BaseLearningRateScheduler | ReduceOnPlateau | Callable[[int], float] | None = None,
     groups: ParameterGroups | None = None,
     patience: int | None = None,
     loss: Loss | None = None,
@@ -167,7 +167,7 @@ def fit(
         epochs: Number of epochs.
         batch_size: Samples of a step.
         solver: A solver, or the name of one with the numbers that it has by itself, such as "adam". Default: Adam.
-        schedule: A scheduler of the learning rate, or a function of the iteration.
+        schedule: A scheduler of the learning rate, a function of the iteration, or a `ReduceOnPlateau`.
         groups: Settings of some of the parameters by pattern of their names, such as
             ``{"*/b": {"weight_decay_multiplier": 0}}``; see ``Solver.set_groups``.
         patience: End when the loss of the validation data, or that of the training data where there are none, has not become
@@ -246,7 +246,7 @@ def _goes_on(resume: bool, go_on: bool, fresh: bool) -> bool:
 
 def _asked_for(schedule: Any, callbacks: Sequence[Callback], log: Log, progress: bool, *, is_saved: bool) -> list[Extension]:
     """Make the extensions for arguments of `fit`."""
-    found: list[Extension] = [] if schedule is None else [Schedule(schedule)]
+    found: list[Extension] = [] if schedule is None else [_schedule(schedule)]
     if callbacks:
         found.append(Callbacks(log, callbacks))
     if progress:
@@ -254,6 +254,10 @@ def _asked_for(schedule: Any, callbacks: Sequence[Callback], log: Log, progress:
     if is_saved:
         found.append(Checkpoint())
     return found
+
+
+def _schedule(given: Any) -> Extension:
+    return given if isinstance(given, ReduceOnPlateau) else Schedule(given)
 
 
 def _seed_everything(seed: int | None) -> None:

@@ -171,7 +171,9 @@ def reported(observation: Observation, name: str) -> float:
 def report_again(seen: Observation) -> None:
     """Report to the current observer what another one has collected."""
     observation, _ = _OBSERVER.get()
-    for name in seen if observation is not None else ():
+    if observation is None:
+        return
+    for name in seen:
         observation.add(name, seen[name], seen.weight(name))
 
 

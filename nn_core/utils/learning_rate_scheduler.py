@@ -17,6 +17,7 @@ import numpy as np
 from nn_core.engine.dispatch.attributes import module_attributes
 from nn_core.engine.error_messages.refusal import described, door
 from nn_core.errors import ArgumentError
+from nn_core.logger import logger
 
 N = TypeVar("N", int, float)
 
@@ -134,7 +135,7 @@ class CosineScheduler(BaseLearningRateScheduler):
 
     Args:
         init_lr: Learning rate at first.
-        max_iter: The iteration at which it reaches zero; from there on it rises again.
+        max_iter: The iteration at which it reaches zero; from there on it rises again, of which one warning is logged.
 
     Raises:
         ArgumentError: when `init_lr` is negative, or `max_iter` is less than 1.
@@ -153,9 +154,17 @@ class CosineScheduler(BaseLearningRateScheduler):
     def __init__(self, init_lr: float, max_iter: int) -> None:
         self.init_lr = _number("CosineScheduler", "init_lr", init_lr, least=0)
         self.max_iter = _number("CosineScheduler", "max_iter", max_iter, least=1)
+        self._has_warned = False
 
     def get_learning_rate(self, iter: int) -> float:
         """Return the learning rate of iteration `iter`, counted from 0."""
+        if iter > self.max_iter and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "CosineScheduler: iter must be at most max_iter (%s) for a rate that falls, got %s, where it rises again\n"
+                "  hint: end training at max_iter; CosineRestartsScheduler starts again at the full rate",
+                self.max_iter, iter,
+            )  # fmt: skip
         return _along_cosine(self.init_lr, 0.0, iter / self.max_iter)
 
 

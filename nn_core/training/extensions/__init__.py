@@ -2,6 +2,7 @@
 
 from nn_core.training.extensions.evaluator import Evaluator as Evaluator
 from nn_core.training.extensions.pictures import Plot as Plot
+from nn_core.training.extensions.plateau import ReduceOnPlateau as ReduceOnPlateau
 from nn_core.training.extensions.saving import Checkpoint as Checkpoint
 from nn_core.training.extensions.tables import Log as Log
 from nn_core.training.extensions.tables import Print as Print

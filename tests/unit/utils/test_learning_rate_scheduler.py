@@ -62,3 +62,13 @@ def test_lengths_are_positive(make, message):
 def test_a_scheduler_defines_its_rate():
     with pytest.raises(NotImplementedError, match=r"a scheduler must define get_learning_rate\(iter\)"):
         BaseLearningRateScheduler().get_learning_rate(0)
+
+
+def test_a_cosine_past_its_end_is_told_once(caplog):
+    scheduler = CosineScheduler(1.0, 10)
+    assert scheduler.get_learning_rate(10) == pytest.approx(0.0)
+    assert not caplog.records
+    for _ in range(2):
+        assert scheduler.get_learning_rate(15) == pytest.approx(0.5)
+    (record,) = caplog.records
+    assert "CosineScheduler: iter must be at most max_iter (10) for a rate that falls, got 15" in record.getMessage()
