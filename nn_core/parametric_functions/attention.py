@@ -72,7 +72,8 @@ def multi_head_attention(
         v_embed_dim: Features of projected values, E_v'. Default: E_v.
         out_dim: Features of the result. Default: `v_embed_dim`.
         add_attn_bias: Add a trained key and a trained value to all sequences.
-        additive_mask: Added to the scores, for example -inf where a query must not see a key. Shape (L_T, L_S).
+        additive_mask: Added to the scores, for example -inf where a query must not see a key; one that has the dtype bool at
+            the call is True where it sees one. Shape (L_T, L_S).
         key_padding_mask: Not zero where a key is padding. Shape (B, L_S).
         cache: The keys and values of earlier tokens, a `nn_core.models.decoding.Cache`. The sequence is appended to them,
             and each of its tokens attends to all up to itself. Without dropout, masks and `add_attn_bias`.

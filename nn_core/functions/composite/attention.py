@@ -186,7 +186,7 @@ def multi_head_attention(
         attn_bias_v: The projected value that belongs to it, Ev elements.
         dropout: Share of the weights that are dropped.
         additive_mask: Added to the scores, shape (T, S). One that has the dtype bool when the function is called is True
-            where a query sees a key.
+            where a query sees a key; booleans that are written to another one later are added as 1 and 0.
         key_padding_mask: 1 where a key must be ignored, 0 elsewhere, shape (B, S).
 
     Returns:
