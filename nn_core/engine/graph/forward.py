@@ -23,6 +23,7 @@ from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.inference_fusion import fused
 from nn_core.engine.graph.memory import Buffer
 from nn_core.engine.graph.node import RESHAPED, Node, Value, forward_order
+from nn_core.engine.graph.numeric_masks import require_numbers
 from nn_core.engine.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.engine.graph.plan_cache import refuse_turn
 from nn_core.engine.graph.python_function import PythonForward
@@ -211,8 +212,7 @@ def emit_forward(
     builder: Builder, node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], *, again: bool = False
 ) -> None:
     """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
-    if node.spec.has("numeric_mask"):
-        _require_numeric_mask(builder, node)
+    require_numbers(node, builder.data)
     as_stored = _takes_as_stored(builder, node, kernel.layout, contiguous)
     inputs = _read_inputs(builder, node, kernel, as_stored, again)
     outputs = _output_buffers(node, kernel, contiguous, as_stored)
@@ -255,20 +255,6 @@ def _read_inputs(builder: Builder, node: Node, kernel: PreparedKernel, as_stored
                 require_values(node, value)
             inputs.append(builder.read(value.storage.data, key, not as_stored, kernel.backend, strided=kernel.strided))
     return inputs
-
-
-def _require_numeric_mask(builder: Builder, node: Node) -> None:
-    """Refuse a mask that has become one of booleans since the function was called, which then took it for numbers."""
-    for value, entry in zip(node.inputs, node.spec.inputs, strict=True):
-        if value is None or entry.name != "mask":
-            continue
-        buffer = builder.data.get(value.storage.data.synced)
-        if (value.storage.data.dtype if buffer is None else buffer.dtype) == "bool":
-            raise GraphError(
-                f"{node.spec.api}: a mask that was not known to be boolean when the function was called must hold numbers, "
-                f"got booleans of shape {value.plain_shape}\n  hint: write them to the mask before the call, or numbers: "
-                "F.log(mask), or np.where(mask, 0, -np.inf)"
-            )
 
 
 def _output_buffers(node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], as_stored: bool) -> list[Buffer]:

@@ -12,6 +12,7 @@ from nn_core.engine.error_messages.whole import takes_whole_numbers
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.engine.graph.modes import AUTO_FORWARD
+from nn_core.engine.graph.numeric_masks import expect_numbers
 from nn_core.errors import ArgumentError
 from nn_core.functions import attention as operators
 from nn_core.functions.activation import softmax
@@ -186,12 +187,17 @@ def multi_head_attention(
         attn_bias_v: The projected value that belongs to it, Ev elements.
         dropout: Share of the weights that are dropped.
         additive_mask: Added to the scores, shape (T, S). One that has the dtype bool when the function is called is True
-            where a query sees a key; booleans that are written to another one later are added as 1 and 0.
+            where a query sees a key.
         key_padding_mask: 1 where a key must be ignored, 0 elsewhere, shape (B, S).
 
     Returns:
         y: shape (T, B, Eout).
         weights: shape (B * num_heads, T, S), or S + 1 with attn_bias_k; dropout is applied to them.
+
+    Raises:
+        ShapeError: when axes or lengths do not fit each other.
+        ArgumentError: when num_heads does not divide E and Ev, or dropout is outside of [0, 1).
+        GraphError: by forward(), when additive_mask has become boolean after the call.
 
     Notes:
         Where all keys of a row are ignored the weights are equal.
@@ -225,7 +231,7 @@ def multi_head_attention(
         k = _with_entry(k, attn_bias_k)
         v = _with_entry(v, attn_bias_v)
         n_source += 1
-        additive_mask = None if additive_mask is None else pad(additive_mask, (0, 1))
+        additive_mask = None if additive_mask is None else _adding(pad(additive_mask, (0, 1)), 0)
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
 
     q, k, v = _heads_first(q, num_heads), _heads_first(k, num_heads), _heads_first(v, num_heads)
@@ -233,7 +239,7 @@ def multi_head_attention(
     mask = _mask(additive_mask, key_padding_mask, num_heads)
     if mask is not None:
         by_sample = reshape(scores, (n_batch, num_heads, n_target, n_source))
-        scores = reshape(add2(by_sample, mask), (n_batch * num_heads, n_target, n_source))
+        scores = reshape(_adding(add2(by_sample, mask), 1), (n_batch * num_heads, n_target, n_source))
     weights = softmax(scores)
     if AUTO_FORWARD.get() or n_batch * num_heads * n_target * n_source <= _MANY_WEIGHTS:
         if dropout > 0:
@@ -271,7 +277,14 @@ def _mask(additive: Operand | None, padding: Operand | None, num_heads: int) -> 
     n_batch, n_source = padding.shape
     ignored = mul_scalar(not_equal_scalar(padding, 0.0), _MASKED[get_current_context().dtype])
     mask = reshape(ignored, (n_batch, 1, 1, n_source))
-    return mask if additive is None else add2(mask, reshape(additive, (1, 1, *additive.shape)))
+    return mask if additive is None else _adding(add2(mask, reshape(additive, (1, 1, *additive.shape))), 1)
+
+
+def _adding(result: Operand, position: int) -> Operand:
+    """Return a result that reads a mask at this position, which must not become boolean."""
+    if isinstance(result, Variable):
+        expect_numbers(result, "multi_head_attention", position)
+    return result
 
 
 def _heads_first(x: Operand, num_heads: int) -> Operand:

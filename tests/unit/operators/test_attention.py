@@ -222,11 +222,16 @@ def test_a_mask_that_becomes_boolean_after_the_call_is_refused(context, attend):
         assert np.allclose(attend(q.data, q.data, q.data, nn.NdArray.from_numpy_array(sees)).data, expected, atol=1e-6)
 
 
-def test_boolean_masks_of_several_heads():
+@pytest.mark.parametrize("further", [{}, {"key_padding_mask": (2, 4)}, {"attn_bias_k": (6,), "attn_bias_v": (6,)}])
+def test_boolean_masks_of_several_heads(further):
     rng = np.random.default_rng(5)
     x, *weights = [nn.Variable.from_numpy_array(rng.normal(size=shape)) for shape in [(4, 2, 6)] + [(6, 6)] * 4]
+    given = {name: nn.Variable.from_numpy_array(np.full(shape, 0.0)) for name, shape in further.items()}
     sees = np.tri(4, dtype=bool)
     masks = [nn.Variable.from_numpy_array(mask) for mask in (sees, np.where(sees, 0, -np.inf))]
-    results = [F.multi_head_attention(x, x, x, 2, *weights, additive_mask=mask)[0] for mask in masks]
+    results = [F.multi_head_attention(x, x, x, 2, *weights, additive_mask=mask, **given)[0] for mask in masks]
     nn.forward_all(results)
     assert np.array_equal(results[0].d, results[1].d)
+    masks[1].d = sees
+    with pytest.raises(nn.errors.GraphError, match=r"^multi_head_attention: a mask .* got booleans of shape"):
+        results[1].forward()
