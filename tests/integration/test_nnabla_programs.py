@@ -5,13 +5,14 @@ the files ``.out``. Every word must be equal, and every number within the tolera
 program states, relative to the recorded number but to 0.1 at least.
 """
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forked import forked_command
 
 PROGRAMS = Path(__file__).parents[1] / "nnabla_programs"
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?!\w)")
@@ -45,42 +46,15 @@ def agree(theirs, ours, tolerance):
     return all(a == b or (a != a and b != b) or abs(a - b) <= tolerance * max(abs(a), 0.1) for a, b in pairs)
 
 
-#: Imports nn_core once, and runs each program of a line of its input, as ``nn-core run`` does, in a fork of itself.
-SERVER = """
-import os, sys
-from nn_core.__main__ import main
-import nn_core.functions, nn_core.parametric_functions, nn_core.solvers, nn_core.compat.unchanged
-
-for line in sys.stdin:
-    folder, program = line.rstrip("\\n").split("\\t")
-    if (child := os.fork()) == 0:
-        os.chdir(folder)
-        for number, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
-        sys.argv = ["nn-core", "run", program]
-        try:
-            main(["run", program])
-        finally:
-            sys.stdout.flush()
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+#: Imported before the programs run.
+MODULES = ("nn_core.functions", "nn_core.parametric_functions", "nn_core.solvers", "nn_core.compat.unchanged")
 
 
 @pytest.fixture(scope="module")
-def run_program():
-    """Run a program in a folder; returns its exit status, what it printed, and its errors."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("NN_CORE_")}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": {**environment, "OMP_NUM_THREADS": "1"}}
-    with subprocess.Popen([sys.executable, "-c", SERVER], **pipes) as server:
-
-        def run(program, folder):
-            server.stdin.write(f"{folder}\t{program}\n")
-            server.stdin.flush()
-            status = int(server.stdout.readline())
-            return status, *((folder / name).read_text(encoding="utf-8") for name in ("out", "err"))
-
-        yield run
-        server.stdin.close()
+def command(tmp_path_factory):
+    """The command `nn-core`, in forks of one interpreter."""
+    with forked_command(tmp_path_factory.mktemp("forked"), *MODULES) as command:
+        yield command
 
 
 def test_the_command_runs_a_program_in_an_interpreter_of_its_own(tmp_path):
@@ -97,13 +71,13 @@ def test_the_command_runs_a_program_in_an_interpreter_of_its_own(tmp_path):
         for name in NAMES
     ],
 )
-def test_a_program_prints_what_it_prints_with_nnabla(name, run_program, tmp_path):
+def test_a_program_prints_what_it_prints_with_nnabla(name, command, tmp_path):
     program = PROGRAMS / f"{name}.py"
-    status, printed, errors = run_program(program, tmp_path)
-    assert status == 0, errors
+    result = command.run(["run", str(program)], tmp_path)
+    assert result.returncode == 0, result.stderr
     versions, *recorded = program.with_suffix(".out").read_text(encoding="utf-8").splitlines()
     assert versions.startswith("# NNabla 1.")
-    found = differences(recorded, printed.splitlines(), tolerance_of(program))
+    found = differences(recorded, result.stdout.splitlines(), tolerance_of(program))
     assert not found, "\n".join(found)
 
 

@@ -23,9 +23,14 @@ def python(tmp_path):
 
 
 @pytest.fixture
-def program(python):
+def program(command, tmp_path):
     """Runs the text of a program by ``nn-core run``."""
-    return lambda code, *arguments: python("-m", "nn_core", "run", "program.py", *arguments, program=code)
+
+    def run(code, *arguments):
+        (tmp_path / "program.py").write_text(textwrap.dedent(code), encoding="utf-8")
+        return command.run(["run", "program.py", *arguments], tmp_path)
+
+    return run
 
 
 def lines(result):

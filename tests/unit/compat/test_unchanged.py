@@ -37,14 +37,19 @@ def mode():
 
 
 @pytest.fixture
-def program(tmp_path, monkeypatch):
+def program(command, tmp_path, monkeypatch):
     """Runs a program by ``nn-core run``, with an empty home."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
     def run(code, *words):
         (tmp_path / "program.py").write_text(textwrap.dedent(code), encoding="utf-8")
-        command = [sys.executable, *(words or ("-m", "nn_core", "run")), "program.py"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        if words:
+            return subprocess.run(
+                [sys.executable, *words, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+            )
+        result = command.run(["run", "program.py"], tmp_path)
+        result.check_returncode()
+        return result
 
     return run
 
@@ -115,7 +120,7 @@ def test_the_data_home(program, mode, tmp_path, monkeypatch):
     code = "from nnabla.utils.data_source_loader import download, get_data_home\nprint(get_data_home())\n"
     assert program(code).stdout == f"{tmp_path / 'nnabla_data'}\n"
     monkeypatch.setenv("NN_CORE_DATA", str(tmp_path / "elsewhere"))
-    assert program(code).stdout == f"{tmp_path / 'elsewhere'}\n"
+    assert program(code, "-m", "nn_core", "run").stdout == f"{tmp_path / 'elsewhere'}\n"
     set_nnabla_program(False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     monkeypatch.setattr("nn_core.utils.download.settings", lambda: type("Unset", (), {"data": None}))
