@@ -104,9 +104,12 @@ class _Network:
 
     @property
     def outputs_at(self) -> int:
-        """The places where outputs begin in the memory of the network, in elements of the dtype of the call."""
+        """The places where outputs begin in the memory of the network, in elements of the dtype of the call.
+
+        Numbers of R come before them, and what these may lose where the memory is off their alignment.
+        """
         items = ITEM_BYTES[real_dtype(self.call.dtype)] // ITEM_BYTES[self.call.dtype]
-        return self.layers * self.directions * self.steps * self.cell.saved * self.n * items
+        return self.layers * self.directions * self.steps * self.cell.saved * self.n * items + items - 1
 
     @property
     def n_kept(self) -> int:

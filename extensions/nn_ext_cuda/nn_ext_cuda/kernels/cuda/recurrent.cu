@@ -1,8 +1,9 @@
 // The parts of recurrent networks that are no matrix products: one step of one layer in one direction. T is what arrays hold.
 //
 // kept is memory of the network: first what gates gave, as numbers of R, for each layer, direction and step (numbers, batch,
-// hidden); then the outputs of all layers as numbers of T, (steps, batch, directions, hidden) each. Arguments that end in _at
-// are where something begins in an array, -1 for what is not there. n is batch * hidden, `width` directions * hidden.
+// hidden), from the first address on that is aligned for them; then the outputs of all layers as numbers of T, (steps, batch,
+// directions, hidden) each. Arguments that end in _at are where something begins in an array, -1 for what is not there. n is
+// batch * hidden, `width` directions * hidden.
 
 __device__ __forceinline__ R logistic(R x) { return (tanh(x / 2) + 1) / 2; }
 
@@ -20,8 +21,9 @@ __device__ __forceinline__ R logistic(R x) { return (tanh(x / 2) + 1) / 2; }
 #define FROM_STATE(gate) R(load(recurrent[(ROW * GATES + (gate)) * hidden + COLUMN]))
 #define BIAS(gate) (bias ? R(load(bias[bias_at + (gate) * hidden + COLUMN])) : R(0))
 #define TOTAL(gate) (FROM_INPUT(gate) + FROM_STATE(gate) + BIAS(gate))
-#define SAVED(number) ((R*)kept)[saved_at + (number) * n + i]
-#define BEFORE(number) ((R*)kept)[before_at + (number) * n + i]
+#define NUMBERS ((R*)(((uint64)kept + sizeof(R) - 1) / sizeof(R) * sizeof(R)))
+#define SAVED(number) NUMBERS[saved_at + (number) * n + i]
+#define BEFORE(number) NUMBERS[before_at + (number) * n + i]
 #define OLD_STATE R(load(old_at < 0 ? h[state_at + i] : kept[old_at + ROW * width + COLUMN]))
 
 #define GIVE(value)                                                   \
