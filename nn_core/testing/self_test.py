@@ -127,8 +127,9 @@ def context_of(name: str, device_id: str = "0") -> Context:
         BackendUnavailableError: when there is no device for it.
     """
     context = get_extension_context(name, device_id=device_id)
-    family = PLUGINS.info(name).array_class
-    entries = [entry for entry in context.backend if PLUGINS.info(entry.partition(":")[0]).array_class == family]
+    family, installed = PLUGINS.info(name).array_class, set(PLUGINS.names())
+    named = [(entry, entry.partition(":")[0]) for entry in context.backend]
+    entries = [entry for entry, other in named if other in installed and PLUGINS.info(other).array_class == family]
     return Context(entries, context.array_class, context.device_id)
 
 
