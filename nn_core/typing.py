@@ -197,6 +197,7 @@ class BackendExtras:
         upload: Writes a NumPy array over one of its arrays; the NumPy array may change afterwards.
         use_device: Makes the device of an id the current one of the thread.
         flush: Starts what the backend has held back.
+        wait: Returns when what this thread has started on the current device is done.
         dlpack_device: DLPack's number of the kind of memory that its arrays are in (2 is CUDA), if they have ``__dlpack__``
             and its namespace ``from_dlpack``; 0: they are shared by way of the host.
         reference_first: Whether reference kernels over its arrays are asked before backends of another device family.
@@ -216,6 +217,7 @@ class BackendExtras:
     upload: ClassVar[Callable[..., object] | None] = None
     use_device: ClassVar[Callable[..., object] | None] = None
     flush: ClassVar[Callable[..., object] | None] = None
+    wait: ClassVar[Callable[..., object] | None] = None
     dlpack_device: ClassVar[int] = 0
     reference_first: ClassVar[bool] = False
     notes: ClassVar[Callable[..., Sequence[str]] | None] = None

@@ -79,6 +79,10 @@ class CudaBackend:
         """Launch what is held back."""
         deferred.flush()
 
+    def wait(self) -> None:
+        """Return when the current stream has done its work."""
+        devices.synchronize_stream()
+
     def launch_together(self) -> contextlib.AbstractContextManager[None]:
         """Hold back what is launched in a block; see `nn_core.launch_together`."""
         return deferred.launch_together()

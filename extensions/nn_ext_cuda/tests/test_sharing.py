@@ -42,7 +42,7 @@ def consumer(array, how):
         return fake_cupy.from_dlpack(array).view(np.ndarray)
     interface = array.__cuda_array_interface__
     view = np.asarray(type("View", (), {"__array_interface__": {**interface, "version": 3}}))
-    assert interface["version"] == 3 and interface["stream"] == 1
+    assert interface["version"] == 3 and interface["stream"] is None
     return view
 
 
@@ -119,7 +119,18 @@ def test_the_stream_of_a_consumer_waits_for_ours(cuda, monkeypatch):
     monkeypatch.setattr(fake_cupy.Stream, "waited_for", [])
     y.__dlpack__(stream=16)
     assert fake_cupy.Stream.waited_for == [(16, ours)]
-    assert y.data.__cuda_array_interface__["stream"] == 8
+
+
+def test_an_address_is_given_when_the_values_are_there(cuda, monkeypatch):
+    import fake_cupy
+
+    _, y = computed([1, 2])
+    waits = []
+    ours = fake_cupy.Stream(ptr=8)
+    monkeypatch.setattr(ours, "synchronize", lambda: waits.append(True), raising=False)
+    monkeypatch.setattr(fake_cupy.Stream, "current", ours)
+    assert y.data.__cuda_array_interface__["stream"] is None  # PyTorch reads in a stream of its own, and does not ask
+    assert len(waits) == 1
 
 
 def test_arrays_of_others_are_taken_without_a_copy(cuda, monkeypatch):

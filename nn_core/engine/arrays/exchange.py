@@ -54,11 +54,15 @@ def lent(array: "NdArray") -> Array | None:
 
 
 def lent_address(array: "NdArray") -> Array | None:
-    """As `lent`; the memory is kept as long as `array` lives, because a consumer of an address refers to nothing else."""
+    """As `lent`; the memory is kept as long as `array` lives, because a consumer of an address refers to nothing else.
+
+    The values are there when this returns: a consumer may read them in any stream, without waiting (PyTorch does).
+    """
     key = _key_on_device(array)
     if key is None or key[1] == "bfloat16" or not hasattr(array.synced.buffer(key), "__cuda_array_interface__"):
         return None
     raw = lent(array)
+    key[0].wait()
     whole = array.synced.copies[key]
     _LENT.setdefault(array, {})[id(whole)] = whole
     return raw

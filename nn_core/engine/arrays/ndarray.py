@@ -438,8 +438,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
             raise AttributeError(
                 "__cuda_array_interface__: the values are not on a CUDA device, or they are bfloat16, which it cannot name"
             )
-        interface: dict[str, Any] = raw.__cuda_array_interface__
-        return interface
+        return {**raw.__cuda_array_interface__, "stream": None}  # nothing to wait for: the values are there
 
 
 def _broadcast(values: np.ndarray[Any, Any], shape: Shape) -> np.ndarray[Any, Any]:

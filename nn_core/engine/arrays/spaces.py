@@ -54,9 +54,10 @@ def _optional_method(backend: Backend, method: str) -> Any:
 
 
 def _device_space(backend: Backend, device_id: str) -> Space:
-    """Return the memory of one device; `use_device`, `flush` and `upload` are optional methods of a backend."""
+    """Return the memory of one device; `use_device`, `flush`, `wait` and `upload` are optional methods of a backend."""
     choose: Callable[[str], object] | None = _optional_method(backend, "use_device")
     flush: Callable[[], object] = _optional_method(backend, "flush") or nothing
+    wait: Callable[[], object] = _optional_method(backend, "wait") or nothing
     upload: Callable[[Array, Array], object] | None = _optional_method(backend, "upload")
     make, take, give = (own_method(backend, name) for name in ("empty", "from_numpy", "to_numpy"))
     if choose is None:
@@ -81,4 +82,4 @@ def _device_space(backend: Backend, device_id: str) -> Space:
         return give(array)
 
     name = f"{backend.array_class}:{device_id}"
-    return Space(name, empty, from_numpy, to_numpy, upload, use, flush, backend)
+    return Space(name, empty, from_numpy, to_numpy, upload, use, flush, wait, backend)

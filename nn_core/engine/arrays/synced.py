@@ -50,6 +50,7 @@ class Space:
         upload: ``upload(target, values)`` writes a NumPy array over one of this space; `values` may change afterwards.
         use: Makes the device the current one of this thread; called before kernels are run.
         flush: Starts what the backend has held back; called before arrays are touched other than by its steps.
+        wait: Returns when what this thread has started on the device is done.
         backend: Whose array code works on this memory; None for the host.
     """
 
@@ -60,6 +61,7 @@ class Space:
     upload: Callable[[Array, Array], object] | None = None
     use: Callable[[], object] = nothing
     flush: Callable[[], object] = nothing
+    wait: Callable[[], object] = nothing
     backend: Backend | None = None
 
     def __repr__(self) -> str:

@@ -73,7 +73,8 @@ class Uploads(threading.local):
         self._make_room(n_bytes)
         memory = cupy.cuda.alloc_pinned_memory(n_bytes)
         staged = np.frombuffer(memory, np.uint8, n_bytes).view(dtype).reshape(target.shape)
-        np.copyto(staged, values, casting="unsafe")
+        with np.errstate(invalid="ignore"):  # NaN becomes some whole number, without a warning, as on the CPU
+            np.copyto(staged, values, casting="unsafe")
         stream = cupy.cuda.get_current_stream()
         held: Any = memory
         try:
