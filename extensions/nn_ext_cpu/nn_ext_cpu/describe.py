@@ -23,7 +23,17 @@ WIDE: Final = {"bfloat16": FLOAT, "float16": FLOAT}
 #: Bytes of the items of dtypes that are not eight.
 #: Over so many axes the native operations loop.
 _MAX_RANK: Final = 16
-_ITEM_BYTES: Final = {"float32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "uint8": 1, "bool": 1}
+_ITEM_BYTES: Final = {
+    "float32": 4,
+    "int32": 4,
+    "bfloat16": 2,
+    "float16": 2,
+    "int16": 2,
+    "uint16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+}
 
 
 def forward_arrays(call: Call) -> list[ArrayDesc | None]:

@@ -15,6 +15,7 @@ from nn_ext_cpu.convolution import CONVOLUTION
 from nn_ext_cpu.fourier import FOURIER
 from nn_ext_cpu.image import IMAGE
 from nn_ext_cpu.indexing import INDEXING
+from nn_ext_cpu.integers import INTEGERS
 from nn_ext_cpu.linear import LINEAR
 from nn_ext_cpu.loss import LOSS
 from nn_ext_cpu.normalization import NORMALIZATION
@@ -42,6 +43,7 @@ _TABLES: Final[Sequence[Mapping[str, Kernel]]] = (
     FOURIER,
     IMAGE,
     INDEXING,
+    INTEGERS,
     LINEAR,
     LOSS,
     NORMALIZATION,

@@ -257,14 +257,24 @@ def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | 
 def _call(function: FunctionInGraph, dtypes: Dtypes, device_id: str) -> Call:
     spec, dtype, kinds = function.spec, dtypes.floating, dtypes.by_kind()
     inputs = tuple(
-        None if value is None else ArrayDesc(value.shape, kinds.get(_entry(spec.inputs, position).dtype, dtype))
+        None
+        if value is None
+        else ArrayDesc(value.shape, kinds.get(_entry(spec.inputs, position).dtype) or _held(value, dtype))
         for position, value in enumerate(function.inputs)
     )
+    same = (desc.dtype for k, desc in enumerate(inputs) if desc is not None and _entry(spec.inputs, k).dtype == "same")
+    held = next(same, dtype)
     outputs = tuple(
-        ArrayDesc(storage.data.shape, kinds.get(_entry(spec.outputs, position).dtype, dtype))
+        ArrayDesc(storage.data.shape, kinds.get(_entry(spec.outputs, position).dtype, held))
         for position, storage in enumerate(function.storages)
     )
     return Call(spec, function.args, inputs, outputs, dtype, device_id)
+
+
+def _held(value: HasShape, otherwise: str) -> str:
+    """Return the dtype of a variable's values; of one that is not computed yet, `otherwise`."""
+    synced = getattr(getattr(value, "data", None), "synced", None)
+    return otherwise if synced is None or synced.latest is None else str(synced.dtype)
 
 
 def _entry(entries: Sequence[InputSpec] | Sequence[OutputSpec], position: int) -> InputSpec | OutputSpec:

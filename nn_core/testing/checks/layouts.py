@@ -8,6 +8,7 @@ import numpy as np
 from nn_core.context import context_scope
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.infer import input_entries
 from nn_core.testing.assertions import require
 from nn_core.testing.cases import Case, has_kernel
 from nn_core.testing.checks.backward import compare_gradients
@@ -77,7 +78,11 @@ def _check_strided(case: Case) -> None:
     """Inputs that are windows of larger arrays, as ``narrow`` makes them, and results in windows."""
     truth = KernelRun(case).truth
     with context_scope(case.context):
-        arrays = [None if array is None else _window(array, case.dtype) for array in truth.inputs]
+        kinds = [entry.dtype for entry in input_entries(case.spec, len(truth.inputs))]
+        arrays = [
+            None if array is None else _window(array, case.dtype, kind)
+            for array, kind in zip(truth.inputs, kinds, strict=True)
+        ]
         results = operator_of(case.spec)(*arrays, **case.sample.args)
     results = list(results) if isinstance(results, tuple) else [results]
     require(len(results) == len(truth.visible), f"{case}: {len(truth.visible)} results, got {len(results)}")
@@ -90,12 +95,13 @@ def _check_strided(case: Case) -> None:
             compare(case, truth, window.get_data("r"), after, f"new {name} in its window")
 
 
-def _window(array: Numbers, dtype: str) -> NdArray:
-    """Return the array as a window in a larger one, which holds NaN or a very large number around it."""
+def _window(array: Numbers, dtype: str, kind: str) -> NdArray:
+    """Return the array as a window in a larger one; around it is NaN, or the largest number that can be read as `kind`."""
     if array.dtype.kind == "f":
         around = np.full([n + 2 for n in array.shape], np.nan)
     else:
-        around = np.full([n + 2 for n in array.shape], min(2**40, np.iinfo(array.dtype).max), array.dtype)
+        largest = np.iinfo(np.int32 if kind == "int32" else array.dtype).max
+        around = np.full([n + 2 for n in array.shape], min(2**40, largest), array.dtype)
     around[(slice(1, -1),) * array.ndim] = array
     large = NdArray(around.shape)
     large.data = around

@@ -21,8 +21,14 @@ bool same_dtype(DType dtype, int type_num) {
   switch (dtype) {
     case DType::kBool:
       return type_num == 0;
+    case DType::kInt8:
+      return type_num == 1;
     case DType::kUInt8:
       return type_num == 2;
+    case DType::kInt16:
+      return type_num == 3;
+    case DType::kUInt16:
+      return type_num == 4;
     case DType::kInt32:
       return type_num == 5 || (!kLong8 && type_num == 7);
     case DType::kInt64:

@@ -36,6 +36,7 @@ void register_attention(Registry& registry);
 void register_attention_gradients(Registry& registry);
 void register_cached_attention(Registry& registry);
 void register_fourier(Registry& registry);
+void register_integers(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

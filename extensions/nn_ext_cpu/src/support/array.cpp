@@ -13,10 +13,16 @@ DType parse_dtype(const std::string& name) {
   if (name == "float64") return DType::kFloat64;
   if (name == "int64") return DType::kInt64;
   if (name == "int32") return DType::kInt32;
+  if (name == "int16") return DType::kInt16;
+  if (name == "uint16") return DType::kUInt16;
+  if (name == "int8") return DType::kInt8;
   if (name == "uint8") return DType::kUInt8;
   if (name == "uint64") return DType::kUInt64;
   if (name == "bool") return DType::kBool;
-  NN_CHECK(false, "dtype must be one of float32, bfloat16, float64, int64, int32, uint8, uint64, bool, got " << name);
+  NN_CHECK(false,
+           "dtype must be one of float32, bfloat16, float64, int64, int32, int16, uint16, int8, uint8, uint64, bool, "
+           "got "
+               << name);
 }
 
 int64_t item_size(DType dtype) {
@@ -25,7 +31,10 @@ int64_t item_size(DType dtype) {
     case DType::kInt32:
       return 4;
     case DType::kBFloat16:
+    case DType::kInt16:
+    case DType::kUInt16:
       return 2;
+    case DType::kInt8:
     case DType::kUInt8:
     case DType::kBool:
       return 1;

@@ -9,7 +9,7 @@ namespace nn_cpu {
 
 using Dims = std::vector<int64_t>;
 
-enum class DType { kFloat32, kBFloat16, kFloat64, kInt64, kInt32, kUInt8, kUInt64, kBool };
+enum class DType { kFloat32, kBFloat16, kFloat64, kInt64, kInt32, kInt16, kUInt16, kInt8, kUInt8, kUInt64, kBool };
 
 /// Parses a dtype name as NumPy spells it; throws for one that no kernel takes.
 DType parse_dtype(const std::string& name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -181,7 +182,7 @@ WeightCache::Packed WeightCache::find(const float* weights) const {
     --entry.waiting;
     return nullptr;
   }
-  const uint64_t sum = checksum(weights, elements_);
+  const uint64_t sum = sum_of(weights);
   if (known && sum == entry.checksum) {
     entry.patience = 1;
     return packed(entry, weights);
@@ -193,6 +194,14 @@ WeightCache::Packed WeightCache::find(const float* weights) const {
     entry.waiting = entry.patience - 1;
   }
   return nullptr;
+}
+
+uint64_t WeightCache::sum_of(const float* weights) const {
+  const uint64_t sum = checksum(weights, elements_);
+  if (tail_ == 0) return sum;
+  float last = 0.0f;
+  std::memcpy(&last, weights + elements_, static_cast<size_t>(tail_));
+  return vectors().checksum(&last, 1, sum);
 }
 
 WeightCache::Packed WeightCache::packed(Entry& entry, const float* weights) const {

@@ -27,10 +27,15 @@ class WeightCache {
   using Packed = std::shared_ptr<const float>;
 
   /// `layout` names what pack(weights, packed) does: equal names mean equal copies of equal weights. `packed_elements`:
-  /// the size of a copy.
+  /// the size of a copy. Weights of other types than float32 are counted by four bytes, and what is left
+  /// over is the `tail`.
   WeightCache(std::string layout, int64_t elements, int64_t packed_elements,
-              std::function<void(const float*, float*)> pack)
-      : layout_(std::move(layout)), elements_(elements), packed_elements_(packed_elements), pack_(std::move(pack)) {}
+              std::function<void(const float*, float*)> pack, int64_t tail = 0)
+      : layout_(std::move(layout)),
+        elements_(elements),
+        packed_elements_(packed_elements),
+        tail_(tail),
+        pack_(std::move(pack)) {}
   ~WeightCache();
   WeightCache(const WeightCache&) = delete;
   WeightCache& operator=(const WeightCache&) = delete;
@@ -55,9 +60,10 @@ class WeightCache {
   };
 
   Packed packed(Entry& entry, const float* weights) const;
+  uint64_t sum_of(const float* weights) const;
 
   std::string layout_;
-  int64_t elements_, packed_elements_;
+  int64_t elements_, packed_elements_, tail_;
   std::function<void(const float*, float*)> pack_;
   mutable std::mutex mutex_;
   mutable std::unordered_map<const float*, Entry> entries_;

@@ -82,6 +82,7 @@ void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
 void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
 void transpose(const double*, int64_t, int64_t, int64_t, double*, int64_t);
+IntegerLoops integers();
 WinogradLoops winograd4();
 WinogradLoops winograd2();
 void extremum(bool, const float*, int64_t, int64_t, int64_t, float*, int32_t*);
@@ -171,6 +172,7 @@ VectorTable table(const char* isa) {
   table.streamed_product = streamed_product;
   table.panel_product = panel_product;
   table.dot_product = dot_product;
+  table.integers = integers();
   table.winograd4 = winograd4();
   table.winograd2 = winograd2();
   table.extremum = extremum;

@@ -15,6 +15,7 @@ from nn_core.ext import NNCoreError, budget
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, computed, evaluate, require_small
 from nn_ext_onnx.importing.host import as_levels, kind_on_host, moved, moves_levels, needs_host, on_host
+from nn_ext_onnx.importing.levels import find_product, origin_of
 from nn_ext_onnx.importing.registry import FROM_NUMBERS, Converter, Node, find, number_type
 from nn_ext_onnx.importing.values import (
     COMPUTED,
@@ -223,6 +224,8 @@ class Builder:
         values = dict(
             zip(names, (Value(n, a.dtype, a, sources=sources) for n, a in zip(names, made, strict=True)), strict=True)
         )
+        if node.kind == "DequantizeLinear":
+            values[names[0]].origin = origin_of(node)
         return [values.get(name) for name in node.proto.output]
 
     def evaluate(self, node: Node) -> list[Array]:
@@ -238,7 +241,7 @@ class Builder:
 
     def _converter(self, node: Node) -> "Converter | None":
         """Return the converter of a node; None where whole numbers need the host, or there is none."""
-        convert = find(_domain(node.proto), node.kind, node.opset)
+        convert = find_product(node) or find(_domain(node.proto), node.kind, node.opset)
         if convert is not None and moves_levels(node):
             return functools.partial(moved, convert)
         return None if needs_host(node) else convert
@@ -299,7 +302,9 @@ class Builder:
             return result
         if isinstance(result, nn.Variable):
             found = dtype if dtype is not None else _first_dtype(node)
-            return self.computed(name, found, result, sources, self._lazy(node, name))
+            value = self.computed(name, found, result, sources, self._lazy(node, name))
+            value.origin = node.origin
+            return value
         array = np.asarray(result)
         return Value(name, array.dtype, array, sources=sources)
 

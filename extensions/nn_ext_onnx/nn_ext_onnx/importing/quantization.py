@@ -3,24 +3,20 @@
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.convolution import geometry, window_pads
+from nn_ext_onnx.importing.levels import Origin, fixed, origin_of, product_of_levels
 from nn_ext_onnx.importing.registry import Node, operator
 from nn_ext_onnx.importing.values import LEVELS, Array, UnsupportedError, Value
 
 #: The quantizers are those of ONNX, and those for 16 bits from before operator set 21.
 _DOMAINS: Final = ("", "com.microsoft")
 _UINT8: Final = np.dtype(np.uint8)
-
-
-def fixed(value: Value) -> Array | None:
-    """Return the numbers of a scale or a zero point that the model holds, None where they are computed."""
-    return value.array if value.is_known or value.is_parameter else None
 
 
 def scales(value: Value, ndim: int, axis: int | None = None) -> nn.Variable:
@@ -52,6 +48,7 @@ def _quantized(node: Node, index: int) -> nn.Variable:
 @operator("DequantizeLinear", domains=_DOMAINS)
 def _dequantize(node: Node) -> nn.Variable:
     node.gives(node[1].dtype)
+    node.origin = origin_of(node)
     scale = _quantized(node, 1)
     return node.x * scale if node.optional(2) is None else F.dequantize_linear(node.x, scale, _quantized(node, 2))
 
@@ -62,7 +59,16 @@ def _quantize(node: Node) -> nn.Variable:
     node.gives(dtype)
     require_levels(dtype)
     zero_point = zero(dtype, node.ndim) if node.optional(2) is None else _quantized(node, 2)
+    sums = node[0].origin
+    if sums is not None and sums.levels.dtype == np.int32 and node[1].size == 1 and fixed(node[1]) is not None:
+        step = node[1].array.reshape(()) / sums.scale.array
+        return F.quantize_integer(sums.levels.variable, constant(step), zero_point)
     return F.quantize_integer(node.x, _quantized(node, 1), zero_point)
+
+
+def constant(array: Array) -> nn.Variable:
+    """Return numbers as float32."""
+    return nn.Variable.from_numpy_array(np.asarray(array, np.float32))
 
 
 def require_levels(dtype: np.dtype[Any]) -> None:
@@ -116,6 +122,9 @@ def _dynamically_quantize(node: Node) -> list[nn.Variable]:
     return list(dynamically_quantized(node.x))
 
 
+#: Images and filters.
+Operands: TypeAlias = "tuple[nn.Variable, nn.Variable] | None"
+
 # Products -----------------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +162,7 @@ def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value
         return y if divisor is None else y / scales(divisor, ndim)
     arrays = [value.array.reshape(_stretching(value.shape, ndim, axis)) for value, axis in factors]
     total = reduce(np.multiply, arrays) / (1 if divisor is None else divisor.array.reshape((1,) * ndim))
-    return nn.Variable.from_numpy_array(np.asarray(total, np.float32))
+    return constant(total)
 
 
 def requantized(
@@ -161,11 +170,12 @@ def requantized(
 ) -> nn.Variable:
     """Return sums of products as levels: they are multiplied, rounded, halves to even, and shifted."""
     shift = zero(dtype, sums.ndim) if zero_point is None else scales(zero_point, sums.ndim)
-    one = nn.Variable.from_numpy_array(np.ones((1,) * sums.ndim, np.float32))
-    return F.quantize_integer(sums * factor, one, shift)
+    return F.quantize_integer(sums, 1 / factor, shift)
 
 
-def _convolved(node: Node, weight: int, zeros: tuple[Value | None, Value | None], bias: nn.Variable | None) -> nn.Variable:
+def _convolved(
+    node: Node, weight: int, zeros: tuple[Value | None, Value | None], bias: nn.Variable | None, operands: Operands = None
+) -> nn.Variable:
     """Return the convolution of levels, sums of type int32; `weight` is the place of the filters among the inputs."""
     kernel, strides, dilations = geometry(node, weight)
     pads = window_pads(node, kernel, strides, dilations)
@@ -176,7 +186,8 @@ def _convolved(node: Node, weight: int, zeros: tuple[Value | None, Value | None]
     wide = [before + more * step for (before, _), more, step in zip(pads, extra, strides, strict=True)]
     settings = {"pad": wide, "stride": strides, "dilation": dilations, "group": node.attr("group", 1)}
     x_zero, w_zero = (None if value is None else scales(value, min(value.ndim, 1)) for value in zeros)
-    y = F.conv_integer(node.x, node.variable(weight), x_zero, w_zero, bias, **settings)
+    x, filters = operands or (node.x, node.variable(weight))
+    y = F.conv_integer(x, filters, x_zero, w_zero, bias, **settings)
     extents = [gap * (size - 1) + 1 for size, gap in zip(kernel, dilations, strict=True)]
     counts = [
         (length + sum(pair) - extent) // step + 1
@@ -201,3 +212,70 @@ def _qlinear_conv(node: Node) -> nn.Variable:
     node.gives(node[7].dtype)
     sums = _convolved(node, 3, (node[2], node[5]), node.optional_variable(8))
     return requantized(sums, ratio(node.ndim, [(node[1], None), (node[4], 1)], node[6]), node[7])
+
+
+# Operators of values that were made of levels -----------------------------------------------------------------------
+
+
+def _scaled(node: Node, sums: nn.Variable, factor: nn.Variable, axis: int, bias: Value | None = None) -> nn.Variable:
+    """Return the values that sums stand for, and a bias of values."""
+    if bias is not None:
+        shape = tuple(bias.size if k == axis else 1 for k in range(sums.ndim))
+        return sums * factor + F.reshape(bias.variable, shape)
+    scale = Value("scale", np.dtype(np.float32), np.asarray(factor.d))
+    node.origin = Origin(Value("sums", np.dtype(np.int32), variable=sums), scale, None, axis)
+    return sums * factor
+
+
+def _of_sums(bias: Value | None, factor: nn.Variable) -> nn.Variable | None:
+    """Return a bias as numbers that are added to sums, where it was quantized as these are."""
+    origin: Origin | None = None if bias is None else bias.origin
+    if origin is None or origin.levels.dtype != np.int32 or (origin.zero_point is not None and origin.zero_point.array.any()):
+        return None
+    scale, steps = origin.scale.array.reshape(-1), np.asarray(factor.d).reshape(-1)
+    return origin.levels.variable if np.allclose(scale, steps, rtol=1e-6, atol=0) else None
+
+
+def _fits_conv(node: Node, x: Origin, weight: Origin) -> bool:
+    return weight.is_along(0) and min(node.attr("pads") or [0]) >= 0
+
+
+@product_of_levels("Conv", _fits_conv)
+def _conv_of_levels(node: Node) -> nn.Variable:
+    x, weight, bias = node[0].origin, node[1].origin, node.optional(2)
+    factor = ratio(node.ndim, [(x.scale, None), (weight.scale, 1)])
+    row = _of_sums(bias, factor)
+    operands = x.levels.variable, weight.levels.variable
+    sums = _convolved(node, 1, (x.zero_point, weight.zero_point), row, operands)
+    return _scaled(node, sums, factor, 1, None if row is not None else bias)
+
+
+@product_of_levels("MatMul", lambda node, a, b: b.is_along(-1) and min(node.ndim, node[1].ndim) > 1)
+def _matmul_of_levels(node: Node) -> nn.Variable:
+    a, b = node[0].origin, node[1].origin
+    sums = product(a.levels.variable, b.levels.variable, a.zero_point, b.zero_point)
+    return _scaled(node, sums, ratio(sums.ndim, [(a.scale, None), (b.scale, -1)]), sums.ndim - 1)
+
+
+def _fits_gemm(node: Node, a: Origin, b: Origin) -> bool:
+    c, n = node.optional(2), node[1].shape[0 if node.attr("transB", 0) else 1]
+    is_plain = node.attr("alpha", 1.0) == node.attr("beta", 1.0) == 1 and not node.attr("transA", 0)
+    return is_plain and b.is_along(0 if node.attr("transB", 0) else 1) and (c is None or c.shape == (n,))
+
+
+@product_of_levels("Gemm", _fits_gemm)
+def _gemm_of_levels(node: Node) -> nn.Variable:
+    a, b, bias = node[0].origin, node[1].origin, node.optional(2)
+    right = turned(b.levels) if node.attr("transB", 0) else b.levels.variable
+    factor = ratio(2, [(a.scale, None), (b.scale, 1)])
+    row = _of_sums(bias, factor)
+    sums = product(a.levels.variable, right, a.zero_point, b.zero_point, row)
+    return _scaled(node, sums, factor, 1, None if row is not None else bias)
+
+
+def turned(value: Value) -> nn.Variable:
+    """Return a matrix with its axes in the other order."""
+    array = fixed(value)
+    if array is None:
+        return F.transpose(value.variable, (1, 0))
+    return nn.Variable.from_numpy_array(np.ascontiguousarray(array.T))

@@ -9,14 +9,15 @@ import onnx
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.arithmetic import where
+from nn_ext_onnx.importing.levels import fixed
 from nn_ext_onnx.importing.quantization import (
     dequantized,
     dynamically_quantized,
-    fixed,
     product,
     quantized,
     ratio,
     requantized,
+    turned,
 )
 from nn_ext_onnx.importing.recurrent import Product, Recurrence, written_out
 from nn_ext_onnx.importing.registry import Made, Node, find, operator
@@ -101,7 +102,7 @@ def _where(node: Node) -> nn.Variable:
 @operator("QGemm", domains=_DOMAINS, takes_whole=True)
 def _gemm(node: Node) -> nn.Variable:
     a = F.transpose(node.x, (1, 0)) if node.attr("transA", 0) else node.x
-    b = _turned(node[3]) if node.attr("transB", 0) else node.variable(3)
+    b = turned(node[3]) if node.attr("transB", 0) else node.variable(3)
     bias = node.optional_variable(6)
     is_row = bias is not None and bias.ndim and bias.shape[-1] == b.shape[1] and bias.size == b.shape[1]
     row = F.reshape(bias, (-1,)) if bias is not None and is_row else None
@@ -114,14 +115,6 @@ def _gemm(node: Node) -> nn.Variable:
         return sums * factor
     node.gives(node[0].dtype if node.optional(8) is None else node[8].dtype)
     return requantized(sums, factor, node.optional(8), node[0].dtype)
-
-
-def _turned(value: Value) -> nn.Variable:
-    """Return a matrix with its axes in the other order."""
-    array = fixed(value)
-    if array is None:
-        return F.transpose(value.variable, (1, 0))
-    return nn.Variable.from_numpy_array(np.ascontiguousarray(array.T))
 
 
 def _in_floats(node: Node, sums: nn.Variable, factor: nn.Variable, bias: int) -> nn.Variable:

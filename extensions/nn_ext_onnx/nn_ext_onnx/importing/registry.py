@@ -30,6 +30,7 @@ class Node:
         dtypes: of its outputs, as its schema infers them; None where it does not.
         shapes: of its outputs, where the schema infers all lengths.
         builder: what builds the graph, for subgraphs.
+        origin: the levels that the first output is made of, where the converter says so.
     """
 
     proto: onnx.NodeProto
@@ -38,6 +39,7 @@ class Node:
     builder: Any
     dtypes: list[np.dtype[Any] | None] = field(default_factory=list)
     shapes: list[tuple[int, ...] | None] = field(default_factory=list)
+    origin: Any = None
 
     @property
     def kind(self) -> str:

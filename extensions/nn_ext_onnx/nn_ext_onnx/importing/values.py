@@ -72,9 +72,10 @@ class Value:
         dtype: of the model; a variable may hold another one.
         sources: inputs of the model that it depends on.
         is_parameter: whether it is an initializer that may be trained.
+        origin: the levels that it was made of, None where there are none.
     """
 
-    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "name", "sources")
+    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "name", "origin", "sources")
 
     def __init__(
         self,
@@ -88,6 +89,7 @@ class Value:
     ) -> None:
         self.name, self.dtype, self.sources, self.is_parameter = name, dtype, sources, is_parameter
         self._array, self._variable, self._compute = array, variable, compute
+        self.origin: Any = None
 
     @property
     def is_known(self) -> bool:

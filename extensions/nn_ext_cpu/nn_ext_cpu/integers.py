@@ -1,0 +1,158 @@
+"""Products of levels with exact sums, and levels of numbers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_ext_cpu import _native
+from nn_ext_cpu.describe import forward_arrays, refuse_rank
+
+_BYTES: Final = ("int8", "uint8")
+_LEVELS: Final = (*_BYTES, "int16", "uint16")
+
+
+def _refuse_levels(call: Call, names: Sequence[str], taken: Sequence[str] = _BYTES) -> Refusal | None:
+    """Refuse inputs, of those with these names, of other dtypes than levels that the loops take."""
+    for entry, desc in zip(call.spec.inputs, call.inputs, strict=True):
+        if entry.name in names and desc is not None and desc.dtype not in taken:
+            return Refusal(f"takes {entry.name} of {' or '.join(taken)}, got {desc.dtype}")
+    return refuse_rank(call)
+
+
+def _is_along(desc: ArrayDesc | None, axis: int) -> bool:
+    """Whether an array has one element, or those of one axis."""
+    return desc is None or desc.size == desc.shape[axis] or desc.size == 1
+
+
+class MatmulInteger:
+    """Matrices of int8 or uint8; a matrix that does not change is kept in the form of the loops."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse levels of 16 bits, batches that are broadcast along some axes only, and zero points of some matrices."""
+        a, b, a_zero, b_zero, _ = call.inputs
+        assert a is not None and b is not None
+        leading = [desc.shape[:-2] for desc in (a, b)]
+        if leading[0] != leading[1] and not any(math.prod(shape) == 1 for shape in leading):
+            return Refusal(f"takes equal batch axes, or a single matrix, got {leading[0]} and {leading[1]}")
+        if not (_is_along(a_zero, -2) and _is_along(b_zero, -1)):
+            return Refusal("takes zero points that all matrices of a batch share")
+        return _refuse_levels(call, ("a", "b")) or _refuse_levels(call, ("a_zero_point", "b_zero_point"), _LEVELS)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the products."""
+        arrays = forward_arrays(call)
+        views = [desc and ArrayDesc(_stacked(desc.shape), desc.dtype) for desc in arrays]
+        for place in (2, 3):
+            desc = arrays[place]
+            views[place] = desc and ArrayDesc((desc.size,), desc.dtype)
+        views[4] = arrays[4]
+        runner: Runner = _native.prepare("matmul_integers", arrays, views=views)
+        return runner
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Return nothing: integers have no gradient."""
+        return None
+
+
+def _stacked(shape: Sequence[int]) -> tuple[int, ...]:
+    return (math.prod(shape[:-2]), *shape[-2:])
+
+
+class ConvInteger:
+    """Images of int8 or uint8 in one to three spatial dimensions."""
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse levels of 16 bits, other numbers of dimensions, and a zero point that is no level of the image."""
+        x, _, x_zero, _, _ = call.inputs
+        assert x is not None
+        if not 1 <= _n_spatial(call) <= 3:
+            return Refusal(f"takes one to three spatial dimensions, got {_n_spatial(call)}")
+        if x_zero is not None and x_zero.dtype != x.dtype:
+            return Refusal(f"takes an x_zero_point of the dtype of x, {x.dtype}, got {x_zero.dtype}")
+        return _refuse_levels(call, ("x", "weight")) or _refuse_levels(call, ("weight_zero_point",), _LEVELS)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the convolution."""
+        arrays = forward_arrays(call)
+        views = list(arrays)
+        base = _base_axis(call)
+        for place in (0, 5):
+            desc = arrays[place]
+            assert desc is not None
+            views[place] = ArrayDesc((math.prod(desc.shape[:base]), *desc.shape[base:]), desc.dtype)
+        settings: dict[str, Any] = {name: call.args[name] for name in ("stride", "dilation", "pad", "group")}
+        runner: Runner = _native.prepare("conv_integers", arrays, views=views, **settings)
+        return runner
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Return nothing: integers have no gradient."""
+        return None
+
+
+def _base_axis(call: Call) -> int:
+    axis = call.args["base_axis"]
+    assert isinstance(axis, int)
+    return axis
+
+
+def _n_spatial(call: Call) -> int:
+    x = call.inputs[0]
+    assert x is not None
+    return len(x.shape) - _base_axis(call) - 1
+
+
+class Levels:
+    """The way between numbers and levels, by scales and zero points of one element or of one axis.
+
+    Args:
+        operation: Name of the native operation.
+        of_numbers: Whether the input holds numbers, and the output levels.
+    """
+
+    def __init__(self, operation: str, *, of_numbers: bool) -> None:
+        self._operation, self._of_numbers = operation, of_numbers
+
+    def refuse(self, call: Call) -> Refusal | None:
+        """Refuse numbers and scales of other dtypes than float32, no elements, and scales that differ along several axes."""
+        arrays = [call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0]]
+        numbers, levels = (arrays[0], arrays[3]) if self._of_numbers else (arrays[3], arrays[0])
+        assert numbers is not None and levels is not None and arrays[1] is not None and arrays[2] is not None
+        for name, desc, taken in (
+            ("numbers", numbers, ("float32",)),
+            ("scale", arrays[1], ("float32",)),
+            ("levels", levels, _LEVELS),
+            ("zero_point", arrays[2], _LEVELS),
+        ):
+            if desc.dtype not in taken:
+                return Refusal(f"takes {name} of {' or '.join(taken)}, got {desc.dtype}")
+        if numbers.size == 0 or len(_axes(call)) > 1:
+            return Refusal("takes arrays with elements, and scales of one element or of one axis")
+        return refuse_rank(call)
+
+    def forward(self, call: Call) -> Runner:
+        """Prepare the rounding or the product."""
+        arrays = forward_arrays(call)
+        axes = _axes(call)
+        x = arrays[0]
+        assert x is not None
+        views = [desc and ArrayDesc(desc.shape or (1,), desc.dtype) for desc in arrays]
+        runner: Runner = _native.prepare(self._operation, arrays, views=views, axis=axes[0] if axes else 0)
+        return runner
+
+    def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
+        """Return nothing: levels have no gradient."""
+        return None
+
+
+def _axes(call: Call) -> list[int]:
+    """Return the axes along which the scale or the zero point differ."""
+    shapes = [desc.shape for desc in call.inputs[1:3] if desc is not None]
+    return [axis for axis in range(len(shapes[0])) if any(shape[axis] != 1 for shape in shapes)]
+
+
+INTEGERS: Final[Mapping[str, Kernel]] = {
+    "ConvInteger": ConvInteger(),
+    "MatMulInteger": MatmulInteger(),
+    "QuantizeInteger": Levels("quantize_integers", of_numbers=True),
+}

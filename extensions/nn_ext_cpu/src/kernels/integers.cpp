@@ -1,0 +1,501 @@
+// Products of levels, and levels of numbers. Levels are integers of 8 bits (those of quantize_integers and
+// dequantize_integers may have 16), zero points have a dtype of their own.
+//   matmul_integers      a (A, M, K), b (B, K, N), zero points of one element or of M and N or none, bias (N) or none
+//                        -> y (max(A, B), M, N), int32; A and B are equal, or one of them is 1
+//   conv_integers        x (B, C, spatial axes), weight (K, C / G, kernel), zero points of one element, that of the
+//                        weight of one or K, or none, bias (K) or none -> y (B, K, spatial axes), int32
+//   quantize_integers    x float32, scale float32, zero point -> y of the dtype of the zero point
+//   dequantize_integers  x levels, scale float32, zero point -> y float32
+// Scales and zero points of the last two have one element, or one for each place of the setting `axis`. Sums are exact
+// and wrap around as int32: (a - p) (b - q) is a b less products of sums and zero points, all modulo 2^32. O(M K N).
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "kernels/register.hpp"
+#include "support/blocks.hpp"
+#include "support/check.hpp"
+#include "support/grid.hpp"
+#include "support/integer_product.hpp"
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+#include "support/weight_cache.hpp"
+
+namespace nn_cpu {
+namespace {
+
+constexpr int64_t kGrain = 400'000;  // products of elements a thread
+
+bool is_signed(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt16; }
+
+LevelType level_type(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+      return LevelType::kInt8;
+    case DType::kUInt8:
+      return LevelType::kUInt8;
+    case DType::kInt16:
+      return LevelType::kInt16;
+    case DType::kUInt16:
+      return LevelType::kUInt16;
+    default:
+      NN_CHECK(false, "levels must hold int8, uint8, int16 or uint16, got another dtype");
+  }
+}
+
+/// An array of 8-bit levels, C-contiguous.
+const ArrayDesc& levels(const Signature& s, size_t position) {
+  NN_CHECK(s.has(position), "array " << position << " must be given, got none");
+  const DType dtype = s.arrays[position]->dtype;
+  NN_CHECK(dtype == DType::kInt8 || dtype == DType::kUInt8, "array " << position << " must hold int8 or uint8");
+  return s.contiguous(position, dtype);
+}
+
+/// A zero point, of one element or of several; 0 where there is none.
+class ZeroPoint {
+ public:
+  ZeroPoint(const Signature& s, size_t position) : position_(position) {
+    if (!s.has(position)) return;
+    const ArrayDesc& desc = s.contiguous(position, s.arrays[position]->dtype);
+    type_ = level_type(desc.dtype);
+    count_ = desc.size();
+  }
+
+  int64_t count() const { return count_; }
+  int32_t at(void* const* arrays, int64_t i) const {
+    if (count_ == 0) return 0;
+    const void* data = arrays[position_];
+    const int64_t k = i % count_;
+    switch (type_) {
+      case LevelType::kInt8:
+        return static_cast<const int8_t*>(data)[k];
+      case LevelType::kUInt8:
+        return static_cast<const uint8_t*>(data)[k];
+      case LevelType::kInt16:
+        return static_cast<const int16_t*>(data)[k];
+      default:
+        return static_cast<const uint16_t*>(data)[k];
+    }
+  }
+
+ private:
+  size_t position_;
+  LevelType type_ = LevelType::kInt8;
+  int64_t count_ = 0;
+};
+
+/// x + y z, modulo 2^32.
+int32_t added(int32_t x, int32_t y, int64_t z) {
+  return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y) * static_cast<uint32_t>(z));
+}
+
+int32_t negative(int32_t x) { return static_cast<int32_t>(-static_cast<uint32_t>(x)); }
+
+int64_t quarters(int64_t bytes) { return (bytes + 3) / 4; }
+
+/// A cache for copies that pack(bytes, copy) makes of a matrix of `bytes` numbers of 8 bits.
+template <class Pack>
+std::shared_ptr<WeightCache> cache_of(const std::string& layout, int64_t bytes, int64_t packed_bytes,
+                                      const Pack& pack) {
+  const auto packed = [pack](const float* from, float* to) {
+    pack(reinterpret_cast<const uint8_t*>(from), static_cast<void*>(to));
+  };
+  return std::make_shared<WeightCache>(layout, bytes / 4, quarters(packed_bytes), packed, bytes % 4);
+}
+
+WeightCache::Packed find(const std::shared_ptr<WeightCache>& cache, const void* weights) {
+  return cache == nullptr ? nullptr : cache->find(static_cast<const float*>(weights));
+}
+
+double product_cost(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / 60.0;
+}
+
+class MatmulIntegers : public Op {
+ public:
+  explicit MatmulIntegers(const Signature& s) : a_zero_(s, 2), b_zero_(s, 3) {
+    const ArrayDesc &a = levels(s, 0), &b = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+    NN_CHECK(a.ndim() == 3 && b.ndim() == 3 && y.ndim() == 3, "operands must have rank 3, got others");
+    batch_ = y.shape[0], m_ = a.shape[1], k_ = a.shape[2], n_ = b.shape[2];
+    NN_CHECK(b.shape[1] == k_ && y.shape[1] == m_ && y.shape[2] == n_, "operands must have matching axes, got others");
+    a_step_ = a.shape[0] == 1 ? 0 : m_ * k_, b_step_ = b.shape[0] == 1 ? 0 : k_ * n_;
+    a_signed_ = a.dtype == DType::kInt8, b_signed_ = b.dtype == DType::kInt8;
+    if (s.has(4)) NN_CHECK(s.contiguous(4, DType::kInt32).size() == n_, "bias must have " << n_ << " elements");
+    if (b_step_ != 0) return;
+    const bool sign = b_signed_;
+    const int64_t k = k_, n = n_;
+    const std::string layout =
+        std::string("integers ") + (sign ? "s" : "u") + std::to_string(k) + "x" + std::to_string(n) + isa_;
+    cache_ = cache_of(layout, k * n, right_bytes(loops_, n, k), [=, &loops = loops_](const uint8_t* from, void* to) {
+      prepare_right(loops, {from, sign}, n, k, n, true, to);
+    });
+  }
+
+  void run(void* const* arrays) const override {
+    const auto *a = static_cast<const uint8_t*>(arrays[0]), *b = static_cast<const uint8_t*>(arrays[1]);
+    auto* y = static_cast<int32_t*>(arrays[5]);
+    if (batch_ * m_ * n_ == 0) return;
+    const WeightCache::Packed kept = find(cache_, b);
+    if (b_step_ == 0) {
+      Scratch scratch(kept == nullptr ? Scratch::bytes<char>(right_bytes(loops_, n_, k_)) : 0);
+      const void* right = kept.get();
+      if (right == nullptr) right = packed(b, scratch);
+      const int64_t rows = a_step_ == 0 ? m_ : batch_ * m_;
+      one(arrays, a, rows, right, y);
+      return;
+    }
+    parallel_for(batch_, kGrain / std::max<int64_t>(m_ * n_ * k_, 1) + 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        Scratch scratch(Scratch::bytes<char>(right_bytes(loops_, n_, k_)));
+        one(arrays, a + i * a_step_, m_, packed(b + i * b_step_, scratch), y + i * m_ * n_);
+      }
+    });
+  }
+
+  std::vector<size_t> weights() const override {
+    return cache_ != nullptr ? std::vector<size_t>{1} : std::vector<size_t>{};
+  }
+  bool independent_of_threads() const override { return true; }
+  std::string implementation() const override { return "integer product, " + isa_; }
+  double cost() const override { return static_cast<double>(batch_) * product_cost(m_, n_, k_); }
+
+ private:
+  const void* packed(const uint8_t* b, Scratch& scratch) const {
+    auto* memory = scratch.take<char>(right_bytes(loops_, n_, k_));
+    prepare_right(loops_, {b, b_signed_}, n_, k_, n_, a_zero_.count() > 0, memory);
+    return memory;
+  }
+
+  /// y (m, n) of one matrix b; several matrices a may follow each other.
+  void one(void* const* arrays, const uint8_t* a, int64_t m, const void* right, int32_t* y) const {
+    const bool by_columns = n_ >= m;
+    const int64_t lines = by_columns ? n_ : m, work = std::max<int64_t>((by_columns ? m : n_) * k_, 1);
+    const int64_t align = by_columns ? loops_.columns : 1;
+    parallel_for(
+        lines, kGrain / work + 1,
+        [&](int64_t begin, int64_t end, int) {
+          if (by_columns) {
+            part(arrays, a, 0, m, right, begin, end - begin, y);
+          } else {
+            part(arrays, a, begin, end - begin, right, 0, n_, y);
+          }
+        },
+        align);
+  }
+
+  /// Some rows and columns of y.
+  void part(void* const* arrays, const uint8_t* a, int64_t first_row, int64_t m, const void* right,
+            int64_t first_column, int64_t n, int32_t* y) const {
+    const int64_t piece = std::min<int64_t>(m, 96);
+    Scratch scratch(Scratch::bytes<char>(left_bytes(piece, k_)) + Scratch::bytes<int32_t>(2 * n) +
+                    Scratch::bytes<int32_t>(2 * piece));
+    auto* left = scratch.take<char>(left_bytes(piece, k_));
+    auto *columns = scratch.take<int32_t>(2 * n), *rows = scratch.take<int32_t>(2 * piece);
+    IntegerTerms terms = column_terms(arrays, right, first_column, n, columns);
+    for (int64_t i = first_row; i < first_row + m; i += piece) {
+      const int64_t count = std::min(piece, first_row + m - i);
+      prepare_left(loops_, {a + i * k_, a_signed_}, k_, count, k_, left);
+      row_terms(arrays, left_sums(left, count, k_), i, count, rows, terms);
+      integer_product(loops_, count, n, k_, left_rows(left), integer_depth(k_), right, b_signed_, first_column, terms,
+                      y + i * n_ + first_column, n_);
+    }
+  }
+
+  /// The bias, and what one zero point of all rows gives; the zero points of columns where they differ.
+  IntegerTerms column_terms(void* const* arrays, const void* right, int64_t first, int64_t n, int32_t* memory) const {
+    IntegerTerms terms;
+    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    const int32_t* sums = right_sums(loops_, const_cast<void*>(right), n_, k_);
+    if (bias != nullptr || a_zero_.count() == 1) {
+      const int32_t zero = negative(a_zero_.at(arrays, 0));
+      for (int64_t j = 0; j < n; ++j) {
+        memory[j] = bias != nullptr ? bias[first + j] : 0;
+        if (a_zero_.count() == 1) memory[j] = added(memory[j], zero, sums[first + j]);
+      }
+      terms.columns = memory;
+    }
+    if (a_zero_.count() > 1) terms.outer[0].columns = sums + first;
+    if (b_zero_.count() > 1) {
+      for (int64_t j = 0; j < n; ++j) memory[n + j] = b_zero_.at(arrays, first + j);
+      terms.outer[1].columns = memory + n;
+    }
+    return terms;
+  }
+
+  /// -q (sum - K p) for each row, and -p.
+  void row_terms(void* const* arrays, const int32_t* sums, int64_t first, int64_t m, int32_t* memory,
+                 IntegerTerms& terms) const {
+    if (a_zero_.count() > 1) {
+      for (int64_t i = 0; i < m; ++i) memory[i] = negative(a_zero_.at(arrays, first + i));
+      terms.outer[0].rows = memory;
+    }
+    if (b_zero_.count() == 0) return;
+    int32_t* shares = memory + m;
+    for (int64_t i = 0; i < m; ++i) shares[i] = added(negative(sums[i]), a_zero_.at(arrays, first + i), k_);
+    if (b_zero_.count() > 1) {
+      terms.outer[1].rows = shares;
+      return;
+    }
+    const int32_t zero = b_zero_.at(arrays, 0);
+    for (int64_t i = 0; i < m; ++i) shares[i] = added(0, zero, shares[i]);
+    terms.rows = shares;
+  }
+
+  const IntegerLoops& loops_ = vectors().integers;
+  std::string isa_ = vectors().isa;
+  ZeroPoint a_zero_, b_zero_;
+  int64_t batch_, m_, k_, n_, a_step_, b_step_;
+  bool a_signed_, b_signed_;
+  std::shared_ptr<WeightCache> cache_;
+};
+
+/// The bytes of a line at steps of `step` from `start` on; `border` outside of [0, length).
+void copy_line(const uint8_t* line, int64_t start, int64_t step, int64_t length, uint8_t border, int64_t n,
+               uint8_t* to) {
+  const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, n),
+                high = std::clamp<int64_t>(start < length ? (length - start + step - 1) / step : 0, low, n);
+  std::fill_n(to, low, border);
+  const uint8_t* from = line + start + low * step;
+  if (step == 1) {
+    std::copy_n(from, high - low, to + low);
+  } else {
+    for (int64_t i = low; i < high; ++i, from += step) to[i] = *from;
+  }
+  std::fill_n(to + high, n - high, border);
+}
+
+class ConvIntegers : public Op {
+ public:
+  explicit ConvIntegers(const Signature& s) : x_zero_(s, 2), weight_zero_(s, 3) {
+    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+    const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); };
+    groups_ = s.args.integer("group");
+    batch_ = x.shape[0], filters_ = weight.shape[0] / groups_, channels_ = weight.shape[1];
+    NN_CHECK(x.shape[1] == groups_ * channels_ && y.shape[1] == weight.shape[0],
+             "channels must be those of the weights, got others");
+    grid_ = grid_down({batch_, groups_, filters_, channels_, spatial(y.shape), spatial(x.shape), spatial(weight.shape),
+                       s.args.dims("stride"), s.args.dims("dilation"), s.args.dims("pad")});
+    k_ = channels_ * grid_.taps(), positions_ = grid_.positions();
+    x_size_ = count(spatial(x.shape));
+    is_plain_ = grid_.taps() == 1 && positions_ == x_size_ && grid_.axes[0].taps[0].offset == 0 &&
+                grid_.axes[1].taps[0].offset == 0 && grid_.axes[2].taps[0].offset == 0;
+    x_signed_ = x.dtype == DType::kInt8, weight_signed_ = weight.dtype == DType::kInt8;
+    if (s.has(4))
+      NN_CHECK(s.contiguous(4, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
+    const bool sign = weight_signed_;
+    const int64_t k = k_, m = weight.shape[0];
+    const std::string layout =
+        std::string("integer rows ") + (sign ? "s" : "u") + std::to_string(m) + "x" + std::to_string(k);
+    cache_ = cache_of(layout, m * k, left_bytes(m, k), [=, &loops = loops_](const uint8_t* from, void* to) {
+      prepare_left(loops, {from, sign}, k, m, k, to);
+    });
+  }
+
+  void run(void* const* arrays) const override {
+    const int64_t m = groups_ * filters_;
+    if (batch_ * m * positions_ == 0) return;
+    const WeightCache::Packed kept = find(cache_, arrays[1]);
+    Scratch scratch((kept == nullptr ? Scratch::bytes<char>(left_bytes(m, k_)) : 0) + Scratch::bytes<int32_t>(2 * m));
+    auto* left = const_cast<void*>(static_cast<const void*>(kept.get()));
+    if (left == nullptr) {
+      left = scratch.take<char>(left_bytes(m, k_));
+      prepare_left(loops_, {static_cast<const uint8_t*>(arrays[1]), weight_signed_}, k_, m, k_, left);
+    }
+    auto* rows = scratch.take<int32_t>(2 * m);
+    const IntegerTerms terms = row_terms(arrays, left_sums(left, m, k_), rows);
+    const int64_t step = piece(), pieces = (positions_ + step - 1) / step, jobs = batch_ * groups_ * pieces;
+    const int64_t work = filters_ * k_ * std::min(step, positions_);
+    // filters are split too where there are too few pieces of images
+    const int64_t parts = jobs < num_threads() ? std::min<int64_t>(num_threads(), (filters_ + 11) / 12) : 1;
+    parallel_for(jobs * parts, kGrain * parts / std::max<int64_t>(work, 1) + 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t job = item / parts, share = item % parts;
+        const int64_t first = filters_ * share / parts, last = filters_ * (share + 1) / parts;
+        const int64_t from = job % pieces * step;
+        part(arrays, left, terms, job / pieces, first, last - first, from, std::min(step, positions_ - from));
+      }
+    });
+  }
+
+  std::vector<size_t> weights() const override { return {1}; }
+  bool independent_of_threads() const override { return true; }
+  std::string implementation() const override { return "integer product, " + isa_; }
+  double cost() const override {
+    return static_cast<double>(batch_ * groups_) * product_cost(filters_, positions_, k_);
+  }
+
+ private:
+  /// Positions of a piece: its numbers stay in the second-level cache.
+  int64_t piece() const {
+    const int64_t columns = loops_.columns;
+    return std::max<int64_t>(kBytes / std::max<int64_t>(k_, 1) / columns, 4) * columns;
+  }
+
+  /// Bias and -p (sum - K q) for each filter, and -q.
+  IntegerTerms row_terms(void* const* arrays, const int32_t* sums, int32_t* memory) const {
+    IntegerTerms terms;
+    const int64_t m = groups_ * filters_;
+    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    const int32_t zero = x_zero_.at(arrays, 0);
+    for (int64_t i = 0; i < m; ++i) {
+      const int32_t weight_zero = weight_zero_.at(arrays, i), share = added(negative(sums[i]), weight_zero, k_);
+      memory[i] = added(bias != nullptr ? bias[i] : 0, zero, share);
+      memory[m + i] = negative(weight_zero);
+    }
+    terms.rows = memory;
+    if (weight_zero_.count() > 0) terms.outer[0].rows = memory + m;
+    return terms;
+  }
+
+  /// Some filters of a group at some positions of one image.
+  void part(void* const* arrays, void* left, IntegerTerms terms, int64_t image, int64_t first, int64_t m, int64_t begin,
+            int64_t n) const {
+    const int64_t bytes = right_bytes(loops_, n, k_), group = image % groups_, filter = group * filters_ + first;
+    Scratch scratch(Scratch::bytes<char>(bytes) + (is_plain_ ? 0 : Scratch::bytes<uint8_t>(k_ * n)));
+    const auto* x = static_cast<const uint8_t*>(arrays[0]) + image * channels_ * x_size_;
+    const uint8_t* columns = x + begin;
+    if (!is_plain_) {
+      auto* unfolded = scratch.take<uint8_t>(k_ * n);
+      unfold(x, static_cast<uint8_t>(x_zero_.at(arrays, 0)), begin, begin + n, unfolded);
+      columns = unfolded;
+    }
+    auto* right = scratch.take<char>(bytes);
+    prepare_right(loops_, {columns, x_signed_}, is_plain_ ? x_size_ : n, k_, n, terms.outer[0].rows != nullptr, right);
+    terms.rows += filter;
+    if (terms.outer[0].rows != nullptr) {
+      terms.outer[0].rows += filter;
+      terms.outer[0].columns = right_sums(loops_, right, n, k_);
+    }
+    const int64_t depth = integer_depth(k_);
+    int32_t* y = static_cast<int32_t*>(arrays[5]) + (image * filters_ + first) * positions_ + begin;
+    integer_product(loops_, m, n, k_, left_rows(left) + filter * depth, depth, right, x_signed_, 0, terms, y,
+                    positions_);
+  }
+
+  /// to[channel][tap][position]
+  void unfold(const uint8_t* x, uint8_t border, int64_t begin, int64_t end, uint8_t* to) const {
+    const auto& [outer, middle, inner] = grid_.axes;
+    for (int64_t channel = 0; channel < channels_; ++channel, x += x_size_) {
+      for (const Axis::Tap& first : outer.taps) {
+        for (const Axis::Tap& second : middle.taps) {
+          for (const Axis::Tap& third : inner.taps) {
+            for_each_line(grid_, begin, end, [&](const Three& t, int64_t place, int64_t n) {
+              const int64_t at0 = t[0] * outer.step + first.offset, at1 = t[1] * middle.step + second.offset;
+              if (at0 < 0 || at0 >= outer.length || at1 < 0 || at1 >= middle.length) {
+                std::fill_n(to + place, n, border);
+                return;
+              }
+              copy_line(x + (at0 * middle.length + at1) * inner.length, t[2] * inner.step + third.offset, inner.step,
+                        inner.length, border, n, to + place);
+            });
+            to += end - begin;
+          }
+        }
+      }
+    }
+  }
+
+  static constexpr int64_t kBytes = 131072;
+
+  const IntegerLoops& loops_ = vectors().integers;
+  std::string isa_ = vectors().isa;
+  ZeroPoint x_zero_, weight_zero_;
+  Grid grid_;
+  int64_t batch_, groups_, filters_, channels_, k_, positions_, x_size_;
+  bool is_plain_, x_signed_, weight_signed_;
+  std::shared_ptr<WeightCache> cache_;
+};
+
+/// Between numbers and levels, in which scales and zero points are one number or those of an axis.
+class Levels : public Op {
+ public:
+  Levels(const Signature& s, size_t numbers, size_t levels)
+      : blocks_(s.contiguous(numbers), s.args.integer("axis")),
+        type_(level_type(s.arrays.at(levels).value_or(ArrayDesc{}).dtype)),
+        scales_(s.contiguous(1).size()),
+        zero_(s, 2) {
+    s.contiguous(levels, s.arrays[levels]->dtype);
+    for (const int64_t count : {scales_, zero_.count()})
+      NN_CHECK(count == 1 || count == blocks_.c, "scales must be one number or those of the axis, got " << count);
+    is_uniform_ = scales_ == 1 && zero_.count() == 1;
+  }
+
+  bool independent_of_threads() const override { return true; }
+  double cost() const override { return static_cast<double>(blocks_.a * blocks_.b * blocks_.c) * 0.3; }
+
+ protected:
+  /// Calls body(first element, count, scales, zero points, each).
+  template <class Body>
+  void visit(void* const* arrays, const Body& body) const {
+    const auto [a, c, b] = blocks_;
+    const auto* scale = static_cast<const float*>(arrays[1]);
+    const int64_t n = is_uniform_ ? 1 : c;
+    Scratch scratch(Scratch::bytes<float>(n) + Scratch::bytes<int32_t>(n));
+    auto* scales = scratch.take<float>(n);
+    auto* zeros = scratch.take<int32_t>(n);
+    for (int64_t i = 0; i < n; ++i) {
+      scales[i] = scale[scales_ == 1 ? 0 : i];
+      zeros[i] = zero_.at(arrays, i);
+    }
+    constexpr int64_t kPiece = 16384;
+    if (is_uniform_) {
+      parallel_for(
+          a * c * b, kPiece, [&](int64_t begin, int64_t end, int) { body(begin, end - begin, scales, zeros, false); },
+          64);
+    } else if (b == 1) {
+      parallel_for(a, kPiece / c + 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) body(i * c, c, scales, zeros, true);
+      });
+    } else {
+      parallel_for(a * c, kPiece / b + 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) body(i * b, b, scales + i % c, zeros + i % c, false);
+      });
+    }
+  }
+
+  const IntegerLoops& loops_ = vectors().integers;
+  Blocks blocks_;
+  LevelType type_;
+  int64_t scales_;
+  ZeroPoint zero_;
+  bool is_uniform_ = false;
+};
+
+int64_t size_of(LevelType type) { return type == LevelType::kInt8 || type == LevelType::kUInt8 ? 1 : 2; }
+
+class QuantizeIntegers : public Levels {
+ public:
+  explicit QuantizeIntegers(const Signature& s) : Levels(s, 0, 3) {}
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const float*>(arrays[0]);
+    auto* y = static_cast<char*>(arrays[3]);
+    visit(arrays, [&](int64_t begin, int64_t n, const float* scale, const int32_t* zero, bool each) {
+      loops_.quantize(x + begin, n, scale, zero, each, type_, y + begin * size_of(type_));
+    });
+  }
+};
+
+class DequantizeIntegers : public Levels {
+ public:
+  explicit DequantizeIntegers(const Signature& s) : Levels(s, 3, 0) {}
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const char*>(arrays[0]);
+    auto* y = static_cast<float*>(arrays[3]);
+    visit(arrays, [&](int64_t begin, int64_t n, const float* scale, const int32_t* zero, bool each) {
+      loops_.dequantize(x + begin * size_of(type_), n, scale, zero, each, type_, y + begin);
+    });
+  }
+};
+
+}  // namespace
+
+void register_integers(Registry& registry) {
+  registry.add("matmul_integers", make<MatmulIntegers>);
+  registry.add("conv_integers", make<ConvIntegers>);
+  registry.add("quantize_integers", make<QuantizeIntegers>);
+  registry.add("dequantize_integers", make<DequantizeIntegers>);
+}
+
+}  // namespace nn_cpu
