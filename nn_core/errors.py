@@ -5,6 +5,7 @@ where a likely cause is known.
 """
 
 import re
+from collections.abc import Iterator
 from errno import ENOENT, ENOSPC
 from typing import Any, Final
 
@@ -15,7 +16,15 @@ _LONGEST_START, _LONGEST_END = 1500, 500
 
 
 class NNCoreError(Exception):
-    """Root of every exception that nn_core raises on purpose."""
+    """Root of every exception that nn_core raises on purpose.
+
+    In notebooks the traceback has the frames of the program, and the one of nn_core that raised it; ``traceback.print_exc()``
+    has all of them.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows."""
+        return _short_traceback(self)
 
 
 class ShapeError(NNCoreError, ValueError, RuntimeError):
@@ -140,3 +149,31 @@ class CommunicationError(NNCoreError, RuntimeError):
 
 class LostRankError(CommunicationError):
     """A process that trains together with this one has died, and the rest may continue; see ``Communicator.repeated``."""
+
+
+def _short_traceback(error: BaseException) -> list[str]:
+    """Return the lines of a traceback without frames of nn_core, except the last one, and of the notebook itself."""
+    import traceback  # only where something went wrong
+
+    frames = list(_frames_of(error))
+    shown = [frame for is_ours, frame in frames[:-1] if not is_ours] + [frame for _, frame in frames[-1:]]
+    text = ["Traceback (most recent call last):", *map(str.rstrip, traceback.format_list(shown))]
+    text += [line.rstrip() for line in traceback.format_exception_only(error)]
+    cause = error.__cause__
+    if cause is not None and not [is_ours for is_ours, _ in _frames_of(cause)][-1]:  # of code of the program
+        text.append(f"  caused by {traceback.format_exception_only(cause)[-1].rstrip()}")
+    return text
+
+
+def _frames_of(error: BaseException) -> Iterator[tuple[bool, Any]]:
+    """Iterate over whether a frame is of nn_core or an extension, and the frame."""
+    import traceback
+
+    trace = error.__traceback__
+    summaries = iter(traceback.extract_tb(trace))
+    while trace is not None:
+        package = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        summary = next(summaries)
+        if package not in ("IPython", "ipykernel"):
+            yield package == "nn_core" or package.startswith("nn_ext_"), summary
+        trace = trace.tb_next

@@ -5,6 +5,7 @@ from typing import Any
 
 from nn_core.communicators.communicator import Communicator
 from nn_core.communicators.threads import ThreadEngine, run_threads
+from nn_core.engine.error_messages.refusal import checked_count
 
 
 class LocalCommunicator(Communicator):
@@ -33,8 +34,10 @@ class LocalCommunicator(Communicator):
             The results by rank.
 
         Raises:
+            ArgumentError: when `size` is no whole number of at least 1.
             Exception: the first exception of a rank; the collectives of the others fail then.
         """
+        size = checked_count("LocalCommunicator: size", size)
 
         def of_rank(engine: ThreadEngine) -> Any:
             comm = cls(engine=engine, **options)

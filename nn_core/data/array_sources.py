@@ -17,6 +17,20 @@ from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.random import Rng
 
 
+def _length_of(source: str, name: object, array: Any) -> int:
+    """Return the number of rows of an array.
+
+    Raises:
+        ArgumentError: when it has none, or its name is no text.
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"{source}: names of arrays must be texts, got {described(name)}")
+    try:
+        return len(array)
+    except TypeError as error:
+        raise ArgumentError(f"{source}: {name} must be an array with rows, got {described(array)}") from error
+
+
 class ArrayDataSource(OrderedDataSource):
     """Rows of arrays.
 
@@ -41,7 +55,9 @@ class ArrayDataSource(OrderedDataSource):
                 f"{type(self).__name__}: arrays must be a dictionary of arrays by name, got {described(arrays)}\n"
                 '  hint: {"x": x, "y": y}'
             )
-        lengths = {name: len(array) for name, array in arrays.items()}
+        lengths = {name: _length_of(type(self).__name__, name, array) for name, array in arrays.items()}
+        if not lengths:
+            raise ArgumentError(f"{type(self).__name__}: there must be at least one array, got none")
         if len(set(lengths.values())) != 1:
             raise ArgumentError(f"{type(self).__name__}: arrays must have one length, got {lengths}")
         super().__init__(next(iter(lengths.values())), tuple(arrays), shuffle, rng)

@@ -12,7 +12,8 @@ import numpy as np
 from nn_core.data.csv_rows import CsvRows
 from nn_core.data.readers import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.errors import FileFormatError
+from nn_core.engine.error_messages.refusal import described
+from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.random import Rng
 
 _COLUMN: Final = re.compile(r"(?P<variable>[^_:]+(?:_(?!_\d)[^_:]*)*)(?:__(?P<element>\d+))?(?::.*)?$")
@@ -53,6 +54,8 @@ class CsvDataSource(OrderedDataSource):
         rng: Rng | None = None,
         normalize: bool = False,
     ) -> None:
+        if not isinstance(filename, (str, os.PathLike)):
+            raise ArgumentError(f"CsvDataSource: the file must be given by its path, got {described(filename)}")
         self._path = Path(filename)
         self._normalize = normalize
         self._rows = CsvRows(self._path)

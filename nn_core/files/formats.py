@@ -35,6 +35,7 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
     """
     given = None if extension is None else extension.lower()
     own = Path(target).suffix.lower() if isinstance(target, (str, os.PathLike)) else ""
+    _require_target(function, target)
     if not own and given is None:
         is_path = isinstance(target, (str, os.PathLike))
         what = "the path must have an extension" if is_path else "extension must be given together with an open file"
@@ -46,6 +47,12 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
     return chosen
+
+
+def _require_target(function: str, target: object) -> None:
+    """Refuse what is neither a path nor an open file."""
+    if not isinstance(target, (str, os.PathLike)) and not hasattr(target, "read") and not hasattr(target, "write"):
+        raise ArgumentError(f"{function}: path must be a text, a Path or an open file, got {described(target)}")
 
 
 def _hint_for_unknown(extension: str) -> str:

@@ -1,7 +1,8 @@
 """Normalization layers."""
 
+import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, SupportsIndex, overload
 
 import nn_core.functions as F
 from nn_core.engine.arrays.ndarray import NdArray
@@ -510,8 +511,8 @@ def checked_axes(function: str, name: str, inp: Operand, axes: int | Sequence[in
     """`axes` as non-negative numbers; refuses what is not an axis of `inp`."""
     ndim = inp.ndim
     checked = []
-    for axis in (axes,) if isinstance(axes, int) else axes:
-        if not -ndim <= axis < ndim:
+    for axis in axes if isinstance(axes, Sequence) else (axes,):
+        if not isinstance(axis, SupportsIndex) or not -ndim <= operator.index(axis) < ndim:
             raise ArgumentError(f"{function}: {name} must be axes of an array of shape {inp.shape}, got {axes}")
-        checked.append(axis % ndim)
+        checked.append(operator.index(axis) % ndim)
     return tuple(checked)

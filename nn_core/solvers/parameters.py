@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import checked_flag, described, door
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
-from nn_core.errors import ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.solvers.parameter_groups import ParameterGroups, checked_groups, require_matches
 from nn_core.solvers.saving import SavedStates
 from nn_core.solvers.states import Slot, new_slot
@@ -37,6 +37,8 @@ class ChosenParameters(SavedStates):
             UnknownNameError: when there is no scope of the name.
             ShapeError: when states are to be kept for a parameter of another shape.
         """
+        reset = checked_flag("set_parameters: reset", reset)
+        retain_state = checked_flag("set_parameters: retain_state", retain_state)
         rule = self._rule_numbers()
         settings = (self._parameter_groups or {}) if groups is None else checked_groups("set_parameters", groups, rule)
         slots = {} if reset else dict(self._slots)
@@ -67,7 +69,13 @@ class ChosenParameters(SavedStates):
 
     @door
     def remove_parameters(self, keys: Iterable[str]) -> None:
-        """Forget the parameters called `keys`; names that are not known are passed over."""
+        """Forget the parameters called `keys`; names that are not known are passed over.
+
+        Raises:
+            ArgumentError: when `keys` is one text, or no list.
+        """
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            raise ArgumentError(f"remove_parameters: keys must be a list of names, got {described(keys)}")
         for key in keys:
             self._slots.pop(key, None)
         self._unbind()

@@ -16,7 +16,7 @@ from nn_core import functions as F
 from nn_core import solvers
 from nn_core.core.module import Module
 from nn_core.data.iterators import data_iterator_simple
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import where_parameters_are
@@ -34,6 +34,7 @@ from nn_core.training.batches import IterableBatches, gathered, is_batches
 from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
+from nn_core.training.fit_arguments import require_arguments, require_variable, told_as_fit
 from nn_core.training.named_metrics import MetricLike
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
 from nn_core.training.trainer import Trainer
@@ -124,6 +125,7 @@ class Fit:
         return np.concatenate(results) if results else np.zeros((0, *y.shape[1:]), np.float32)
 
 
+@fitted
 def fit(
     network: Network,
     train: Arrays,
@@ -205,10 +207,15 @@ def fit(
         True
     """
     _require_settings(settings)
+    require_arguments(
+        network=network, epochs=epochs, batch_size=batch_size, schedule=schedule, patience=patience, callbacks=callbacks,
+        seed=seed, out=out, resume=resume, overwrite=overwrite, go_on=go_on, fresh=fresh, progress=progress,
+        extensions=extensions, **settings,
+    )  # fmt: skip
     goes_on = _goes_on(resume, go_on, fresh)
     objective = Objective(task, loss, class_weight, metrics)
     log = Log()
-    with ExitStack() as stack:
+    with told_as_fit(), ExitStack() as stack:
         source = _source(objective, train, sample_weight, batch_size, _SEED if seed is None else seed, stack)
         x, t = source.inputs[:2]
         held_out = _held_out(objective, validation, x)
@@ -230,7 +237,7 @@ def fit(
         if held_out is not None:
             trainer.extend(_evaluator(network, objective, held_out, (Variable(x.shape), Variable(t.shape))))
         trainer.extend(*_asked_for(schedule, callbacks, log, progress, is_saved=out is not None))
-        trainer.run(resume=resume, overwrite=overwrite)
+        trainer.run(resume=bool(resume), overwrite=bool(overwrite))
     if isinstance(solver, Averaging):
         solver.keep_average()
     _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
@@ -423,12 +430,11 @@ def _called(network: Network, x: Variable, test: bool) -> Variable:
     function = network.call if isinstance(network, Module) else network
     settings = {"test": test} if "test" in inspect.signature(function).parameters else {}
     if not isinstance(network, Module) or (network.training and not test):
-        return network(x, **settings)
+        return require_variable(network(x, **settings))
     modes = [(module, module.__dict__.get("_training")) for _, module in network.walk()]
     network.training = not test
     try:
-        made: Variable = network(x, **settings)
-        return made
+        return require_variable(network(x, **settings))
     finally:
         for module, mode in modes:
             module.__dict__["_training"] = mode

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nn_core import functions as F
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError
 from nn_core.solvers.base import Solver
 
@@ -16,6 +17,7 @@ GradientHook: TypeAlias = Callable[[Solver, int], object]
 _NOISE_KEY = 0x6E6E5F6E6F697365
 
 
+@fitted
 def clip_values(low: float, high: float) -> GradientHook:
     """Limit each element of the gradients: g = min(max(g, low), high).
 

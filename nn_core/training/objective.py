@@ -95,7 +95,10 @@ def checked_weights(name: str, given: Any) -> Array:
     Raises:
         ArgumentError: when they are something else than numbers of at least 0, one of them above.
     """
-    weights = np.asarray(given, np.float32)
+    try:
+        weights = np.asarray(given, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"fit: {name} must be a list of numbers, got {described(given)}") from error
     if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
         raise ArgumentError(f"fit: {name} must be numbers of at least 0, one above it, got {described(given)}")
     return weights

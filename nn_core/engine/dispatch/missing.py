@@ -28,14 +28,15 @@ class KnownPlugins(Protocol):
 
 def not_installed(plugins: KnownPlugins, name: str) -> str:
     """Return the message that no plugin is called `name`."""
-    text = f"a plugin must be among those installed ({', '.join(plugins.names()) or 'none'}), got {name!r}"
+    known = installed.without_others(plugins.names(), "backends")
+    text = f"a backend must be among those installed ({', '.join(known) or 'none'}), got {name!r}"
     if name in installed.installed_plugins() and not settings().allows_plugin(name):
         return f"{text}\n  hint: NN_CORE_PLUGINS blocks it: {settings().how_to_allow(name)}"
     own: Mapping[str, str] = installed.OWN_PACKAGES
     if name in own:  # no other is suggested, since nobody may have made it
         return f"{text}\n  hint: pip install {own[name]}"
     device = "; those of NVIDIA's GPUs are 'cudnn' and 'cuda'" if name.lower() == "gpu" else ""
-    return f"{text}{suggestion(name, plugins.names())}\n  hint: nn-core doctor lists the backends that are installed{device}"
+    return f"{text}{suggestion(name, known)}\n  hint: nn-core doctor lists the backends that are installed{device}"
 
 
 def load_error(plugin: Plugin, name: str, failure: Failure) -> NNCoreError:

@@ -1,16 +1,22 @@
 """Exceptions of kernels and rules, with a note that says which plugin, operator, backend and call they come from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from nn_core.engine.dispatch.blame import attach_note as attach_note
 from nn_core.engine.dispatch.blame import note_origin, require_no_exit
 from nn_core.engine.dispatch.known import table_kernel
 from nn_core.engine.dispatch.registry import REGISTRY
 from nn_core.engine.runtime.installed import OWN_PACKAGES
-from nn_core.errors import HostMemoryError, NNCoreError
+from nn_core.errors import ArgumentError, HostMemoryError, NNCoreError
 from nn_core.operators.spec.model import ArgValue, FunctionSpec
-from nn_core.typing import Call, Kernel
+from nn_core.typing import Array, Call, Kernel
+
+if TYPE_CHECKING:
+    from nn_core.engine.graph.node import Node
 
 
 def note_call(error: BaseException, call: Call, backend: str, kernel: Kernel | None = None) -> None:
@@ -58,6 +64,32 @@ def add_note(
     origin = f" of plugin {plugin!r}" if plugin else ""
     given = ", ".join([*map(str, inputs), *(f"{name}={value!r}" for name, value in args.items())])
     note_origin(error, f"in {what}F.{name} ({spec.name}){origin}, run by backend {backend!r}, called with ({given})")
+
+
+def named_reading(spec: FunctionSpec, position: int, error: ArgumentError) -> ArgumentError:
+    """Return the refusal of the values of an input with the names of the function and of the input."""
+    name = spec.inputs[min(position, len(spec.inputs) - 1)].name
+    return type(error)(f"{spec.api}: {name}: {error}") if str(error).startswith("numbers read as") else error
+
+
+def named_leaf(nodes: Iterable["Node | None"], error: ArgumentError) -> ArgumentError:
+    """Return the refusal of the values of a leaf with the names of the function and of the input that reads them."""
+    if not str(error).startswith("numbers read as"):
+        return error
+    for node in nodes:
+        for position, value in enumerate(() if node is None or node.python is not None else node.inputs):
+            if node is None or value is None or value.producer is not None:
+                continue
+            entry = node.spec.inputs[min(position, len(node.spec.inputs) - 1)]
+            if entry.dtype == "index" and _lacks_whole(value.storage.data.get_data("r")):
+                return named_reading(node.spec, position, error)
+    return error
+
+
+def _lacks_whole(values: Array) -> bool:
+    """Return whether some numbers are fractions or not finite."""
+    with np.errstate(invalid="ignore"):
+        return bool((values != np.trunc(values)).any() or not np.isfinite(values).all())
 
 
 def out_of_memory(spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError) -> NNCoreError:

@@ -17,6 +17,7 @@ from nn_core.engine.graph.compile import (
     needed_data,
     new_key,
 )
+from nn_core.engine.graph.failure import named_leaf
 from nn_core.engine.graph.fused_chain import CHAINS
 from nn_core.engine.graph.hooks import Hook, NodeHook, active_hooks
 from nn_core.engine.graph.infer import input_entries
@@ -34,7 +35,7 @@ from nn_core.engine.graph.shared_layers import warn_of_shared_layers
 from nn_core.engine.graph.uncomputed import require_values
 from nn_core.engine.graph.zero_copy import Outlook
 from nn_core.engine.runtime.atomic_calls import atomically
-from nn_core.errors import GraphError
+from nn_core.errors import ArgumentError, GraphError
 from nn_core.settings import keeps_values
 from nn_core.typing import Array, Runner
 
@@ -73,15 +74,22 @@ def run_forward(
         # hooks may look at every value
         plan = forward_plan(roots, KEEP_ALL if hooks else policy)
         if plan is not None:
-            # now and not when it is compiled: plans come and go, and the sequence of numbers must not depend on that
-            for node in plan.seeded:
-                new_key(node, FUNCTION_SEED.draw)
-            if plan.is_dynamic:
-                _run_dynamic(plan, roots, hooks)
-            else:
-                plan.run(hooks)
+            _run(plan, roots, hooks)
+    except ArgumentError as error:
+        named = named_leaf(forward_order(roots), error)
+        raise named from named.__cause__
     finally:
         turn.release()
+
+
+def _run(plan: ForwardPlan, roots: Sequence[Value], hooks: tuple[list[NodeHook], list[NodeHook]] | None) -> None:
+    # now and not when it is compiled: plans come and go, and the sequence of numbers must not depend on that
+    for node in plan.seeded:
+        new_key(node, FUNCTION_SEED.draw)
+    if plan.is_dynamic:
+        _run_dynamic(plan, roots, hooks)
+    else:
+        plan.run(hooks)
 
 
 def _run_dynamic(plan: ForwardPlan, roots: Sequence[Value], hooks: tuple[list[NodeHook], list[NodeHook]] | None) -> None:

@@ -10,10 +10,12 @@ from nn_core.engine.arrays.leases import RELEASED, STRIDED
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import HOST, Key, Space, ready
 from nn_core.engine.graph.call import PreparedKernel
+from nn_core.engine.graph.failure import named_reading
 from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.memory import as_channels_last, is_contiguous
 from nn_core.engine.graph.node import Value
 from nn_core.engine.graph.tracing import LISTENERS, traced
+from nn_core.errors import ArgumentError
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Array, Shape
 
@@ -46,7 +48,10 @@ def run(  # noqa: C901  # every call that is not traced
         elif flags is not None and flags[len(arrays)]:
             arrays.append(array.read(*array_key))
         else:
-            arrays.append(fetch(array, array_key, True))
+            try:
+                arrays.append(fetch(array, array_key, True))
+            except ArgumentError as error:
+                raise named_reading(kernel.spec, len(arrays), error) from None
     if kernel.dynamic:
         _run_dynamic(kernel, arrays, outputs)
         return

@@ -20,6 +20,7 @@ from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.synced import HOST, SyncedArray, ready
 from nn_core.engine.dispatch.report import is_strict
 from nn_core.engine.graph.call import WHEN_FORGOTTEN, ResolvedCall, SameDtypes
+from nn_core.engine.graph.failure import named_reading
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.modes import AUTO_FORWARD, NO_GRAD, RECOMPUTE
@@ -28,6 +29,7 @@ from nn_core.engine.graph.run import fetch, value_of
 from nn_core.engine.graph.trace_node import ANYWHERE, Leaf, Root, Source, TraceNode, needs_grad
 from nn_core.engine.runtime.caches import Cache, register_cache
 from nn_core.engine.runtime.context_values import MEMO, WHEN_DEFAULT_CHANGES
+from nn_core.errors import ArgumentError
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.settings import is_enabled
 from nn_core.typing import Array
@@ -154,7 +156,10 @@ class Trace:
                 ):
                     arrays.append(synced.copies[key])
                 else:
-                    arrays.append(fetch(array, key, True))
+                    try:
+                        arrays.append(fetch(array, key, True))
+                    except ArgumentError as error:
+                        raise named_reading(spec, len(arrays), error) from None
             place = node
         raw = node.make()
         arrays.append(raw)

@@ -1,6 +1,7 @@
 """The plugins that are installed, from the metadata of installed packages alone: nothing is imported."""
 
 import logging
+from collections.abc import Sequence
 from functools import cache
 from importlib import invalidate_caches
 from typing import Final
@@ -104,3 +105,12 @@ def default_backends() -> tuple[str, ...]:
     """
     preferred = settings().plugin_autoload and PREFERRED_BACKEND in entry_points()
     return (PREFERRED_BACKEND, "reference") if preferred else ("reference",)
+
+
+def without_others(plugins: Sequence[str], kind: str) -> list[str]:
+    """Return plugins without those that say in the index that they offer other kinds of extensions, and none of `kind`."""
+    offered: dict[str, set[str]] = {}
+    for (offered_kind, _), owners in index().items():
+        for owner in owners:
+            offered.setdefault(owner, set()).add(offered_kind)
+    return [name for name in plugins if name not in offered or kind in offered[name]]

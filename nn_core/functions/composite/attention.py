@@ -13,7 +13,7 @@ from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.engine.graph.modes import AUTO_FORWARD
 from nn_core.engine.graph.numeric_masks import expect_numbers
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions import attention as operators
 from nn_core.functions.activation import softmax
 from nn_core.functions.arithmetic import add2, log, mul2, mul_scalar, not_equal_scalar
@@ -215,6 +215,7 @@ def multi_head_attention(
     require_axes("multi_head_attention", ("length", "batch", "features"), query=query, key=key, value=value)
     projections = {"q_weight": q_weight, "k_weight": k_weight, "v_weight": v_weight, "out_weight": out_weight}
     require_axes("multi_head_attention", ("inputs", "outputs"), **projections)
+    _check_sequences(query, key, value)
     additive_mask = _as_numbers(additive_mask)
     n_target, n_batch, _ = query.shape
     n_source = key.shape[0]
@@ -258,7 +259,18 @@ def multi_head_attention(
     return y, weights
 
 
+def _check_sequences(query: Operand, key: Operand, value: Operand) -> None:
+    if key.shape[0] != value.shape[0]:
+        found = f"{key.shape[0]} and {value.shape[0]}"
+        raise ShapeError(f"multi_head_attention: key and value must have the same length (axis 0), got {found}")
+    if query.shape[1] != key.shape[1] or key.shape[1] != value.shape[1]:
+        found = ", ".join(str(operand.shape[1]) for operand in (query, key, value))
+        raise ShapeError(f"multi_head_attention: query, key and value must have the same batch (axis 1), got {found}")
+
+
 def _check_heads(num_heads: int, embed: int, embed_v: int) -> None:
+    if num_heads < 1:
+        raise ArgumentError(f"multi_head_attention: num_heads must be at least 1, got {num_heads}")
     if embed % num_heads or embed_v % num_heads:
         sizes = f"{embed} and {embed_v}"
         raise ArgumentError(f"multi_head_attention: num_heads must divide E and Ev, got {num_heads} for {sizes}")

@@ -176,8 +176,8 @@ def test_class_weights_are_those_of_a_weighted_mean():
         ({"class_weight": [-1, 2]}, "class_weight must be numbers of at least 0"),
         ({"class_weight": [1, 2], "task": "regression"}, "class_weight must go with the loss of classification"),
         ({"loss": "mse"}, "loss must be a function"),
-        ({"patience": 0}, "patience must be"),
-        ({"schedule": "cosine"}, "scheduler must be"),
+        ({"patience": 0}, "fit: patience must be"),
+        ({"schedule": "cosine"}, "fit: schedule must be a scheduler or a function"),
     ],
 )
 def test_settings_that_cannot_be(settings, text):
