@@ -2,7 +2,6 @@
 // The threads of a block are fibers. One runs until it waits at a barrier or at an exchange within its warp; then another
 // that is ready runs, in the order of the launch: a kernel that needs a barrier where it has none gives other numbers in
 // another order. A wait that no thread can end is an error, with the lines at which threads wait.
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstdlib>
@@ -26,12 +25,14 @@ constexpr unsigned kMaxThreads = 1024;
 enum class State { fresh, ready, waiting, done };
 // What a thread waits for: all threads of the block, or those lanes of its warp that `mask` names.
 struct Wait { Site site; bool of_block; unsigned mask, source; };
-struct Fiber { ucontext_t context; jmp_buf place; bool begun; dim3 index; State state; Wait wait; uint64_t value, result; };
+// Where a thread goes on: what the compiler saves for its built-in jump.
+struct Place { void* words[5]; };
+struct Fiber { ucontext_t context; Place place; bool begun; dim3 index; State state; Wait wait; uint64_t value, result; };
 
 static Fiber fibers[kMaxThreads];
 static unsigned n_threads, current, n_waiting, n_done;
 static ucontext_t scheduler;
-static jmp_buf scheduler_place;
+static Place scheduler_place;
 static void (*call)(const void* kernel);
 static const void* kernel_;
 static std::vector<uint64_t> in_order;  // the threads of a block
@@ -75,23 +76,34 @@ static std::vector<uint64_t> ordered(uint64_t first, uint64_t last) {
   return all;
 }
 
-// Other threads run until the current one is resumed. Saving and restoring a place takes no system call, which the sanitizer
-// cannot follow.
-static void leave() {
+// Other threads run until the current one is resumed: the next one that is ready goes on at once, without the scheduler if it has
+// begun. Saving and restoring a place takes no system call, which the sanitizer cannot follow.
+[[noreturn]] __attribute__((noinline)) static void go_to(Place& place) { __builtin_longjmp(place.words, 1); }
+__attribute__((noinline)) static void leave() {
   Fiber& self = fibers[current];
-  if (kSanitized) swapcontext(&self.context, &scheduler);
-  else if (!_setjmp(self.place)) _longjmp(scheduler_place, 1);
+  if (kSanitized) {
+    swapcontext(&self.context, &scheduler);
+    return;
+  }
+  const int next = failure.empty() ? next_thread() : -1;
+  if (__builtin_setjmp(self.place.words)) return;
+  if (next < 0 || !fibers[next].begun) go_to(scheduler_place);
+  current = next;
+  threadIdx = fibers[next].index;
+  go_to(fibers[next].place);
 }
-static void resume(unsigned k) {
+__attribute__((noinline)) static void resume(unsigned k) {
   Fiber& fiber = fibers[k];
   current = k;
   threadIdx = fiber.index;
-  if (kSanitized) swapcontext(&scheduler, &fiber.context);
-  else if (!_setjmp(scheduler_place)) {
-    if (fiber.begun) _longjmp(fiber.place, 1);
-    fiber.begun = true;
-    setcontext(&fiber.context);
+  if (kSanitized) {
+    swapcontext(&scheduler, &fiber.context);
+    return;
   }
+  if (__builtin_setjmp(scheduler_place.words)) return;
+  if (fiber.begun) go_to(fiber.place);
+  fiber.begun = true;
+  setcontext(&fiber.context);
 }
 static void entry() {
   for (;;) {  // once for each block
@@ -119,8 +131,10 @@ static void wait(const Wait& wait) {
   ++n_waiting;
   const unsigned first = first_awaited(current, wait), last = last_awaited(current, wait);
   bool all = !wait.of_block || n_waiting == n_threads;
-  for (unsigned k = first; all && k < last; ++k)
+  for (unsigned n = last - first; all && n > 0; --n) {  // the one that comes last in the order of threads is asked first
+    const unsigned k = order == 1 ? last - n : first + n - 1;
     if (is_awaited(k, wait)) all = k < n_threads && waits_for_the_same(fibers[k], wait);
+  }
   if (!all) {
     ready.remove(current);
     return leave();

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import inspect
 import math
 import mmap
 import os
@@ -214,21 +215,21 @@ def _argument(value):
 def compile_source(source, name):
     """The function called `name` of a CUDA source."""
     options = ["-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", *_sanitizing()]
-    digest = _digest(source, HEADER.read_text(), RUNTIME.read_text(), Path(__file__).read_text(), *options)
+    digest = _digest(source, HEADER.read_text(), inspect.getsource(_hosted), *options)
     compiled, path = FOLDER / f"{digest}.so", FOLDER / f"{digest}.cpp"
+    header = _prepared(tuple(options))
     if not compiled.exists():
-        header, runtime = _prepared(tuple(options))
         text = _hosted(source)
         with _written(path) as own:
             own.write_text(text)
         with _written(compiled) as own:
-            _compile(*options, "-shared", f"-I{header}", str(path), str(runtime), "-o", str(own))
+            _compile(*options, "-shared", f"-I{header}", str(path), "-o", str(own))
     return Function(ctypes.CDLL(str(compiled)), name, path)
 
 
 @functools.cache
 def _prepared(options):
-    """Return the folder of the compiled header, and the library of the runtime, compiled with these options."""
+    """Return the folder of the compiled header; kernels find the runtime, compiled with these options, in the process."""
     folder = FOLDER / f"runtime-{_digest(HEADER.read_text(), RUNTIME.read_text(), *options)}"
     folder.mkdir(parents=True, exist_ok=True)
     header, runtime = folder / HEADER.name, folder / "runtime.so"
@@ -239,7 +240,8 @@ def _prepared(options):
             _compile(*options, "-x", "c++-header", str(header), "-o", str(own))
         with _written(runtime) as own:
             _compile(*options, "-O2", "-shared", f"-I{folder}", str(RUNTIME), "-o", str(own))
-    return folder, runtime
+    ctypes.CDLL(str(runtime), ctypes.RTLD_GLOBAL)
+    return folder
 
 
 @contextlib.contextmanager
