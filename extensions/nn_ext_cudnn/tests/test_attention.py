@@ -219,3 +219,19 @@ def test_a_plan_with_numbers_of_the_host_is_recorded(kernel, cudnn, prepared):
     assert section.graph_sizes() == [1]
     assert not section.apart()
     np.testing.assert_allclose(arrays[4].get(), true(arrays, is_causal=False)[0], rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+def test_the_gradient_has_the_form_by_which_cudnn_knows_its_engines(cudnn, any_order):
+    from nn_ext_cudnn.graph import attention_graph as attention
+
+    sizes = attention.Sizes((2, 3), 7, 9, 8, 8, "float16", None, False)
+    graph = attention.backward_graph(sizes, adds_in_any_order=any_order)
+    kinds = [getattr(operation, "mode", type(operation).__name__) for operation in graph]
+    sums = ["mul", "Reduction", "mul"]
+    weights = ["Product", "mul", "sub", "exp", "Reshape", "Product"]
+    changes = ["Product", "sub", "mul", "mul", "Reshape", "Product", *["identity"] * any_order, "Reshape", "Product"]
+    assert kinds == [*sums, *weights, *changes]
+    assert graph[2].inputs[1].uid == attention.ONE
+    factors = graph[11].inputs
+    assert [operation.mode for uid in factors for operation in graph[:11] if operation.output.uid == uid.uid] == ["sub", "exp"]

@@ -1,5 +1,7 @@
 """Convolutions on the stand-in for libcudnn: which engine runs, what is refused, and how plans and memory are kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -109,25 +111,12 @@ def test_plans_are_built_once(kernels, cudnn, call_of):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_arrays_off_their_alignment_get_a_plan_of_their_own(kernels, call_of, dtype):
-    table, _ = kernels
-    call = call_of("Convolution", *PLAIN, dtype=dtype)
-    runner = table["Convolution"].forward(call)
-    for shift in (0, 1):
-        arrays = arrays_of(call, shift)
-        step = runner.bind(*arrays)
-        assert type(step).__name__ == "GraphStep"
-        step()
-        np.testing.assert_allclose(arrays[3].get(), true(arrays), rtol=4e-3, atol=1e-2)
-
-
-def test_without_such_a_plan_they_are_copied(kernels, call_of):
+def test_arrays_off_their_alignment_are_copied(kernels, call_of, dtype):
     from nn_ext_cuda.launch.graphs import record
 
-    table, graphs = kernels
-    call = call_of("Convolution", *PLAIN, dtype="float16")
+    table, _ = kernels
+    call = call_of("Convolution", *PLAIN, dtype=dtype)
     runner, arrays = table["Convolution"].forward(call), arrays_of(call, 1)
-    graphs.refuses = lambda operations: "the alignment" if operations[0].values.wide.values.alignment < 16 else None
     before = [array.get() for array in arrays[:3]]
     step = runner.bind(*arrays)
     assert step.capturable
@@ -297,3 +286,22 @@ def test_a_failure_names_the_function_and_the_sizes(kernels, call_of):
     with pytest.raises(DeviceError, match=r"^convolution: cudnnBackendExecute: status") as caught:
         step()
     assert "(2, 4, 6, 5) float32" in str(caught.value)
+
+
+@pytest.mark.parametrize(("dtype", "transposed"), [("float32", False), ("float16", False), ("float16", True)])
+def test_depthwise_filters_in_another_order_are_read_from_a_copy(kernels, call_of, dtype, transposed):
+    from nn_ext_cuda.device.runtime import cupy
+    from nn_ext_cudnn.graph.convolution import channels_last
+
+    name = "DepthwiseDeconvolution" if transposed else "DepthwiseConvolution"
+    kernel = kernels[0][name]
+    call = call_of(name, (2, 4, 6, 5), (4, 3, 2), None, dtype=dtype)
+    arrays = arrays_of(call)
+    kernel.forward(call)(*arrays)
+    turned = replace(call, inputs=(call.inputs[0], channels_last(call.inputs[1]), None))
+    weight = arrays[1].get()
+    arrays[1] = cupy.asarray(np.ascontiguousarray(weight.swapaxes(1, 2))).swapaxes(1, 2)
+    again = [*arrays[:3], cupy.zeros_like(arrays[3])]
+    kernel.forward(turned)(*again)
+    np.testing.assert_array_equal(again[3].get(), arrays[3].get())
+    assert kernel.backward(turned, [False, True, False]) is None

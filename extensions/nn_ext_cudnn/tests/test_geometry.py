@@ -71,9 +71,3 @@ def test_filters_with_the_channels_last():
 def test_a_vector_is_an_image_of_one_place():
     view = geometry.vector(ArrayDesc((6,), "float32"), 4)
     assert (view.shape, view.strides) == ((1, 6, 1, 1), (6, 1, 6, 6))
-
-
-def test_alignment_is_at_least_that_of_an_item():
-    view = geometry.vector(ArrayDesc((6,), "float64"), 4)
-    assert view.tensor(1, 16).alignment == 16
-    assert view.tensor(1, 1).alignment == 8

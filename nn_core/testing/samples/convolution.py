@@ -34,8 +34,11 @@ _LARGE: dict[str, tuple[Shape, Shape, Settings]] = {
     "large_dilated": ((1, 16, 20, 20), (16, 16, 3, 3), {"pad": (2, 2), "dilation": (2, 2)}),
     "large_groups": ((2, 32, 12, 12), (32, 8, 3, 3), {"pad": (1, 1), "group": 4}),
 }
+# Some engines of cuDNN add the 840 products of a filter's gradient in an order that loses a few bits more (H100, cuDNN 9.19).
+_LOOSE = {"large": 1.5}
 for _case, (_x, _w, _args) in _LARGE.items():
-    sample("Convolution", _case, normal(*_x), normal(*_w), normal(_w[0]), smooth=False, **_args)
+    _loose = _LOOSE.get(_case, 1.0)
+    sample("Convolution", _case, normal(*_x), normal(*_w), normal(_w[0]), smooth=False, loose=_loose, **_args)
 sample(
     "Deconvolution",
     "large",

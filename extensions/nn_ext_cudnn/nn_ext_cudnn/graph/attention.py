@@ -7,7 +7,6 @@ logarithms of the sums alike, so that one can compute the gradient of what the o
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from nn_core.ext import Array, ArrayDesc, Call, Kernel, Refusal, Runner, Shape
@@ -22,6 +21,7 @@ from nn_ext_cudnn.graph.attention_graph import (
     FORWARD,
     LOWEST,
     MASK,
+    ONE,
     SCALE,
     SUMS,
     K,
@@ -32,8 +32,9 @@ from nn_ext_cudnn.graph.attention_graph import (
     forward_graph,
 )
 from nn_ext_cudnn.graph.operations import ALIGNMENT
+from nn_ext_cudnn.graph.plans import Graph
 from nn_ext_cudnn.graph.runner import GraphRunner
-from nn_ext_cudnn.precision import excluded_notes
+from nn_ext_cudnn.precision import excluded_notes, is_nondeterministic_allowed
 
 DTYPES: Final = ("float16", "bfloat16")
 #: Items of these that are as long as the alignment of engines.
@@ -73,7 +74,7 @@ class FusedAttention:
         """One plan; with a mask, a launch for y and one for the logarithms of queries that see no key."""
 
         def made(sizes: Sizes) -> Any:
-            plan = _runner(call, partial(forward_graph, sizes), FORWARD)
+            plan = _runner(call, forward_graph(sizes), FORWARD)
             return plan if sizes.mask is None else Chain([plan, _unseeing(call)])
 
         return _WhereAligned(made, sizes_of(call), self._tiled.forward(call))
@@ -85,7 +86,7 @@ class FusedAttention:
             return tiled
 
         def made(sizes: Sizes) -> Any:
-            return _runner(call, partial(backward_graph, sizes), BACKWARD)
+            return _runner(call, backward_graph(sizes, adds_in_any_order=is_nondeterministic_allowed()), BACKWARD)
 
         try:
             return _WhereAligned(made, sizes_of(call), tiled)
@@ -194,11 +195,13 @@ def _present(desc: ArrayDesc | None) -> ArrayDesc:
     return desc
 
 
-def _runner(call: Call, graph: Any, places: Sequence[int]) -> GraphRunner:
+def _runner(call: Call, graph: Graph, places: Sequence[int]) -> GraphRunner:
     """Return the runner of a graph over the arrays at `places`."""
     constants = {SCALE: float(call.args["scale"])}  # type: ignore[arg-type]  # a number
     if call.inputs[MASK] is not None or call.args["is_causal"]:
         constants[LOWEST] = _LOWEST_SCORE
+    if places is BACKWARD:
+        constants[ONE] = 1.0
     present = [place for place in places if place != MASK or call.inputs[MASK] is not None]
     return GraphRunner(call.spec.api, graph, {place + 1: place for place in present}, excluded_notes(call.dtype), constants)
 

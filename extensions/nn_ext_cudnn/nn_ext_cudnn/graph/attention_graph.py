@@ -23,6 +23,7 @@ BACKWARD: Final = (*FORWARD, DY, DQ, DK, DV)
 #: Uids of numbers, and the first one of tensors that only lead from one operation to the next.
 SCALE: Final = 50
 LOWEST: Final = 51
+ONE: Final = 52
 _VIRTUAL: Final = 100
 #: (place, strides in elements on the four axes) of arrays that are not in C order.
 Lying: TypeAlias = tuple[tuple[int, Shape], ...]
@@ -64,7 +65,7 @@ class Sizes:
         """The shape of what each query has one of."""
         return (*self.heads, self.n_queries, 1)
 
-    def tensors(self, alignment: int) -> dict[int, Tensor]:
+    def tensors(self) -> dict[int, Tensor]:
         """Return the tensors of the arrays, by place; gradients have the shapes of their arrays."""
         of_queries, of_keys, of_values = (*self.scores[:3], self.width), (*self.heads, self.n_keys, self.width), self._values
         shapes = {Q: of_queries, K: of_keys, V: of_values, Y: (*self.scores[:3], self.depth), LOG_SUM: self.rows}
@@ -72,7 +73,7 @@ class Sizes:
         shapes |= {} if self.mask is None else {MASK: self.mask}
         dtypes, strides = {LOG_SUM: SUMS}, dict(self.lying)
         return {
-            place: Tensor(place + 1, shape, strides.get(place) or pitch(shape), dtypes.get(place, self.dtype), alignment)
+            place: Tensor(place + 1, shape, strides.get(place) or pitch(shape), dtypes.get(place, self.dtype))
             for place, shape in shapes.items()
         }
 
@@ -144,9 +145,9 @@ class _Chain:
         return self.pointwise("binary_select", scores, lowest, above)
 
 
-def forward_graph(sizes: Sizes, alignment: int) -> Graph:
+def forward_graph(sizes: Sizes) -> Graph:
     """Return the scores, their softmax with the largest one subtracted, and the product with the values."""
-    arrays = sizes.tensors(alignment)
+    arrays = sizes.tensors()
     chain = _Chain(sizes, arrays)
     scores = chain.scores()
     largest = chain.of_rows("max", scores)
@@ -158,19 +159,29 @@ def forward_graph(sizes: Sizes, alignment: int) -> Graph:
     return tuple(chain.operations)
 
 
-def backward_graph(sizes: Sizes, alignment: int) -> Graph:
-    """With the weights p: dv = p^T dy, and from ds = scale p (dy v^T - dy.y) dq = ds k and dk = ds^T q."""
-    arrays = sizes.tensors(alignment)
+def backward_graph(sizes: Sizes, *, adds_in_any_order: bool = False) -> Graph:
+    """With the weights p: dv = p^T dy, and from ds = scale p (dy v^T - dy.y) dq = ds k and dk = ds^T q.
+
+    cuDNN tells its engines by the form of the graph, down to a product with 1, where a dropout would have its scale, and the
+    order of the factors of ds: of another form it makes plans that fault, or compute something else (cuDNN 9.19 on an H100).
+    `adds_in_any_order` asks for the engine that adds dq of blocks of keys to float32 numbers as they come; it needs memory
+    for one dq, the other one for ds.
+    """
+    arrays = sizes.tensors()
     chain = _Chain(sizes, arrays)
     inner = chain.of_rows("add", chain.pointwise("mul", arrays[DY], arrays[Y]))
+    inner = chain.pointwise("mul", inner, _number(ONE))
     weights = chain.pointwise("exp", chain.pointwise("sub", chain.scores(), arrays[LOG_SUM]))
     chain.product(chain.transposed(weights), arrays[DY], to=arrays[DV])
     changes = chain.pointwise("sub", chain.product(arrays[DY], _turned(arrays[V])), inner)
-    changes = chain.pointwise("mul", weights, changes)
+    changes = chain.pointwise("mul", changes, weights)
     changes = chain.pointwise("mul", changes, _number(SCALE), dtype=sizes.dtype)
     # a tensor is one matrix to its readers, and k was read transposed
     keys = chain.reshaped(_turned(arrays[K]), chain.virtual(arrays[K].shape, sizes.dtype, arrays[K].strides))
-    chain.product(changes, keys, to=arrays[DQ])
+    if adds_in_any_order:
+        chain.pointwise("identity", chain.product(changes, keys), to=arrays[DQ])
+    else:
+        chain.product(changes, keys, to=arrays[DQ])
     chain.product(chain.transposed(changes), arrays[Q], to=arrays[DK])
     return tuple(chain.operations)
 

@@ -225,6 +225,7 @@ POINTWISE_MODES: Final[Mapping[str, int]] = {
     "sub": 9,
     "exp": 13,
     "log": 15,
+    "identity": 21,
     "relu_fwd": 100,
     "cmp_ge": 303,
     "cmp_lt": 304,

@@ -120,6 +120,8 @@ class ConvolutionKernel:
             result: Result = "narrow" if self._transposed else "wide"
             runners.append(self._runner(call, result, arrays, _DX, weight, _DY, adds=_DX in added))
         if wanted[_WEIGHT]:
+            if self._depthwise and _present(arrays, _DWEIGHT).strides is not None:
+                raise NotSupportedError("filters without an axis of channels must be in C order", 3000)
             runners.append(self._runner(call, "filter", arrays, _X, _DWEIGHT, _DY, adds=_DWEIGHT in added))
         if wanted[_BIAS]:
             runners.append(self._bias_gradient(call, wanted, adds=_DBIAS in added))
@@ -137,6 +139,11 @@ class ConvolutionKernel:
         cuDNN would do so in each call, in its scratch memory.
         """
         weight = _present(arrays, _WEIGHT)
+        if self._depthwise and weight.strides is not None:
+            dense = replace(weight, strides=None)
+            program, targets = filters_in_c_order(weight), [(weight.shape, weight.dtype)]
+            runner = make([*arrays, dense], len(arrays))
+            return WithDerived(runner, len(arrays), program, (_WEIGHT,), targets, ("filters in C order", weight))
         laid_out = self._laid_out(call, weight, [_present(arrays, place) for place in images])
         if laid_out is not None:
             try:
@@ -185,7 +192,7 @@ class ConvolutionKernel:
         )
         wide, narrow = (y, x) if self._transposed else (x, y)
         compute = real_dtype(call.dtype)
-        graph = partial(_graph, result, views, (wide, weight, narrow), window, compute, epilogue, adds)
+        graph = _graph(result, views, (wide, weight, narrow), window, compute, epilogue, adds)
         return GraphRunner(call.spec.api, graph, {place + 1: place for place in views}, excluded_notes(call.dtype))
 
     def _views(self, call: Call, arrays: Sequence[ArrayDesc | None], places: tuple[int, int, int]) -> dict[int, geometry.View]:
@@ -231,6 +238,18 @@ def filters_by_pixel(arrays: Sequence[ArrayDesc | None], source: int, target: in
     return copies.program()
 
 
+def filters_in_c_order(weight: ArrayDesc) -> Program:
+    """Return the launch that copies filters whose second axis is innermost in memory to an array in C order.
+
+    cuDNN reads such filters in C order whatever it is told, if they have one channel.
+    """
+    n_filters, first, *window = weight.shape
+    copies = Copies([ArrayDesc((n_filters, *window, first), weight.dtype), replace(weight, strides=None)])
+    read = copies.view(0).transpose(0, len(window) + 1, *range(1, len(window) + 1))
+    copies.copy(0, read, 1, copies.view(1))
+    return copies.program()
+
+
 def _refuse_arrays(call: Call) -> Refusal | None:
     """Refuse arrays without elements, very large ones, and those of several dtypes."""
     arrays = [desc for desc in forward_arrays(call) if desc is not None]
@@ -271,14 +290,12 @@ def _graph(
     compute: str,
     epilogue: Epilogue | None,
     adds: bool,
-    alignment: int,
 ) -> Graph:
     """Return the operations over `views`, by place; `places` are those of the wide image, the filters and the narrow image."""
-    tensors = {place: view.tensor(place + 1, alignment) for place, view in views.items()}
+    tensors = {place: view.tensor(place + 1) for place, view in views.items()}
     wide, filters, narrow = (tensors[place] for place in places)
     steps = epilogue.steps() if epilogue else []
-    whole = max(narrow.alignment, ITEM_BYTES[compute])  # cuDNN refuses parts of an element, even without memory
-    virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, alignment=whole, is_virtual=True) for k in range(len(steps))]
+    virtual = [replace(narrow, uid=_VIRTUAL + k, dtype=compute, is_virtual=True) for k in range(len(steps))]
     stages = [*virtual, narrow]
     operations: list[Operation] = [Convolution(result, wide, filters, stages[0], window, compute, adds)]
     for (mode, place), read, written in zip(steps, stages, stages[1:], strict=False):

@@ -21,9 +21,9 @@ class View:
     strides: tuple[int, ...]
     dtype: str
 
-    def tensor(self, uid: int, alignment: int) -> Tensor:
-        """Return the tensor; an alignment below the size of an item stands for that size."""
-        return Tensor(uid, self.shape, self.strides, self.dtype, max(alignment, ITEM_BYTES[self.dtype]))
+    def tensor(self, uid: int) -> Tensor:
+        """Return the tensor."""
+        return Tensor(uid, self.shape, self.strides, self.dtype)
 
     @property
     def is_channels_last(self) -> bool:

@@ -8,7 +8,7 @@ from nn_ext_cudnn.graph import attributes
 from nn_ext_cudnn.graph.attributes import DATA_TYPES, DOUBLE, FLOAT, Kind
 from nn_ext_cudnn.graph.descriptor import Descriptor, described
 
-#: The alignment in bytes that engines are chosen for; arrays of other alignments get plans of their own.
+#: The alignment in bytes that engines are chosen for; arrays off it are copied.
 ALIGNMENT: Final = 16
 
 

@@ -1,7 +1,7 @@
 """Operation graphs as runners: a plan on the arrays of a call."""
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -10,7 +10,7 @@ from nn_ext_cuda.device.errors import failed
 from nn_ext_cuda.device.runtime import cupy
 from nn_ext_cudnn import handle
 from nn_ext_cudnn.aligned import AlignedStep, on_stand_ins, stand_in
-from nn_ext_cudnn.errors import CudnnError, NotSupportedError, located
+from nn_ext_cudnn.errors import CudnnError, located
 from nn_ext_cudnn.graph.descriptor import Descriptor
 from nn_ext_cudnn.graph.operations import ALIGNMENT
 from nn_ext_cudnn.graph.plans import Graph, Plan, plan_of
@@ -23,8 +23,7 @@ class GraphRunner:
 
     Args:
         name: Name of the function, for messages.
-        graph: Makes the operations, for arrays whose addresses are multiples of so many bytes; 1 stands for the size
-            of an item.
+        graph: The operations.
         places: Number of the array of each uid among those of the call.
         excluded: Notes of engines that may not run.
         constants: Numbers of the graph by uid, as float32.
@@ -33,41 +32,35 @@ class GraphRunner:
         NotSupportedError: when no engine runs it.
     """
 
-    __slots__ = ("_constants", "_device_id", "_excluded", "_graph", "_name", "_places", "_plan")
+    __slots__ = ("_constants", "_name", "_places", "_plan")
 
     def __init__(
         self,
         name: str,
-        graph: Callable[[int], Graph],
+        graph: Graph,
         places: Mapping[int, int],
         excluded: frozenset[int],
         constants: Mapping[int, float] = _NO_CONSTANTS,
     ) -> None:
         self._name = name
-        self._graph = graph
         self._places = dict(places)
-        self._excluded = excluded
         self._constants = {uid: ctypes.c_float(value) for uid, value in constants.items()}
-        self._device_id = int(cupy.cuda.Device().id)
-        self._plan = plan_of(graph(ALIGNMENT), excluded, self._device_id)
+        self._plan = plan_of(graph, excluded, int(cupy.cuda.Device().id))
 
     def __call__(self, *arrays: Array) -> None:
         self.bind(*arrays)()
 
     def bind(self, *arrays: Array) -> "GraphStep | AlignedStep":
-        """Return the plan on these arrays; for arrays off their alignment another one, or where there is none, on copies."""
-        given = {uid: arrays[place] for uid, place in self._places.items()}
-        if all(int(array.data.ptr) % ALIGNMENT == 0 for array in given.values()):
-            return self._step(self._plan, given)
-        try:
-            return self._step(plan_of(self._graph(1), self._excluded, self._device_id), given)
-        except NotSupportedError:
-            aligned = {uid: stand_in(array, ALIGNMENT) for uid, array in given.items()}
-            return on_stand_ins(self._step(self._plan, aligned), list(given.values()), list(aligned.values()))
+        """Return the plan on these arrays, or on copies of those that are off their alignment.
 
-    def _step(self, plan: Plan, arrays: Mapping[int, Array]) -> "GraphStep":
-        pointers = {uid: int(array.data.ptr) for uid, array in arrays.items()}
-        return GraphStep(self._name, plan, pointers, list(arrays.values()), self._constants)
+        cuDNN has engines for other alignments too, but some of them in 16 bits (cuDNN 9.19 on an H100) access memory as if
+        it were aligned, after which the process can use the device no more.
+        """
+        given = {uid: arrays[place] for uid, place in self._places.items()}
+        aligned = {uid: stand_in(array, ALIGNMENT) for uid, array in given.items()}
+        pointers = {uid: int(array.data.ptr) for uid, array in aligned.items() if array is not None}
+        step = GraphStep(self._name, self._plan, pointers, list(aligned.values()), self._constants)
+        return on_stand_ins(step, list(given.values()), list(aligned.values()))
 
 
 class GraphStep:

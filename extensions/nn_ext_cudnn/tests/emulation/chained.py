@@ -14,6 +14,7 @@ POINTWISE = {
     9: (np.subtract, 2),
     13: (np.exp, 1),
     15: (np.log, 1),
+    21: (np.positive, 1),
     100: (lambda x: np.maximum(x, 0), 1),
     303: (np.greater_equal, 2),
     304: (np.less, 2),
