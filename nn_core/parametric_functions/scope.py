@@ -288,6 +288,18 @@ def _path_between(outer: Scope, inner: Scope) -> str | None:
     return None
 
 
+def _default_scope(scope: Scope) -> str | None:
+    """Return the kind of the layers that keep their parameters in `scope` when they have no name.
+
+    The whole path says it too, but is searched for among all scopes.
+    """
+    for outermost in filter(None, (_ROOT, _OWN.get())):
+        for layer in _LAYERS:
+            if outermost.get(layer) is scope:
+                return layer
+    return None
+
+
 def _found_or_created(name: str, shape: Sequence[int] | None, initializer: Initializer | None, need_grad: bool) -> Variable:
     path, _, last = name.rpartition("/")
     if not last:
@@ -296,9 +308,9 @@ def _found_or_created(name: str, shape: Sequence[int] | None, initializer: Initi
     parameter = scope.get(last)
     if parameter is None:
         parameter = _created(name, shape, initializer, need_grad)
-        layer, _, inside = _whole_path(name).partition("/")
-        if layer in _LAYERS and "/" not in inside:  # named by its kind alone
-            NAMELESS[parameter] = f"{layer}/{inside}"
+        layer = _default_scope(scope)
+        if layer is not None:  # named by its kind alone
+            NAMELESS[parameter] = f"{layer}/{last}"
         with _CREATION:
             _MADE[_N_MADE[0], threading.get_ident()] = parameter
             _N_MADE[0] += 1

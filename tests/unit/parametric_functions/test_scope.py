@@ -20,6 +20,7 @@ from nn_core.parameter import (
     pop_parameter,
     set_parameter,
 )
+from nn_core.parametric_functions import scope
 
 
 def test_scopes_nest_and_slashes_separate():
@@ -332,3 +333,19 @@ def test_a_function_of_functions_takes_back_what_they_have_made():
         with pytest.raises(OddError):
             block(nn.Variable((2, 3)), name="outer")
     assert list(get_parameters()) == ["net/before"]
+
+
+def test_a_new_parameter_is_not_searched_for_among_all_others(monkeypatch):
+    """The search made networks of many layers quadratic."""
+
+    def refuse(*scopes):
+        raise AssertionError("the scopes were searched")
+
+    monkeypatch.setattr(scope, "_path_between", refuse)
+    x = nn.Variable((2, 3))
+    with nn.parameter_scope("net"), nn.parameter_scope("block"):
+        PF.affine(x, 4, name="first")
+    PF.affine(x, 4)
+    assert [*nn.get_parameters()] == ["net/block/first/affine/W", "net/block/first/affine/b", "affine/W", "affine/b"]
+    with pytest.raises(AssertionError, match="searched"):
+        PF.affine(nn.Variable((2, 5)), 4)  # its message says the whole path
