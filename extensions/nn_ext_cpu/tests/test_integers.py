@@ -98,6 +98,23 @@ def test_convolutions_are_those_of_the_reference(rng: Rng) -> None:
         assert_equal(F.conv_integer, *arrays, settings=settings)
 
 
+@pytest.mark.usefixtures("isa")
+def test_depthwise_convolutions_are_those_of_the_reference(rng: Rng) -> None:
+    for _ in range(60):
+        n, channels, filters = (int(rng.integers(1, high)) for high in (3, 6, 3))
+        kernel, stride, dilation, pad = (
+            [int(rng.integers(low, high)) for _ in range(n)] for low, high in ((1, 6), (1, 5), (1, 4), (0, 5))
+        )
+        sizes = [gap * (size - 1) + 1 + int(rng.integers(0, 20)) for size, gap in zip(kernel, dilation, strict=True)]
+        extreme = bool(rng.integers(2))
+        x = levels(rng, (2, channels + 1, *sizes), BYTES[rng.integers(2)], extreme)
+        weight = levels(rng, ((channels + 1) * filters, 1, *kernel), BYTES[rng.integers(2)], extreme)
+        bias = rng.integers(-(2**31), 2**31, weight.shape[0]).astype(np.int32)
+        zeros = levels(rng, (1,), x.dtype, extreme), levels(rng, weight.shape[:1], BYTES[rng.integers(2)], extreme)
+        settings = {"pad": pad, "stride": stride, "dilation": dilation, "group": channels + 1}
+        assert_equal(F.conv_integer, x, weight, *zeros, bias, settings=settings)
+
+
 @pytest.mark.usefixtures("two_threads")
 def test_two_threads_give_the_same(rng: Rng) -> None:
     for shape in ((1, 64, 56, 56), (1, 256, 7, 7), (3, 16, 20, 20)):

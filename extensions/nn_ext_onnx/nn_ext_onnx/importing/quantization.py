@@ -170,7 +170,8 @@ def requantized(
 ) -> nn.Variable:
     """Return sums of products as levels: they are multiplied, rounded, halves to even, and shifted."""
     shift = zero(dtype, sums.ndim) if zero_point is None else scales(zero_point, sums.ndim)
-    return F.quantize_integer(sums, 1 / factor, shift)
+    step = constant(1 / np.asarray(factor.d)) if factor.parent is None else 1 / factor
+    return F.quantize_integer(sums, step, shift)
 
 
 def _convolved(
