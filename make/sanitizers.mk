@@ -51,7 +51,7 @@ sanitize-cuda: $(VENV)/.extensions ## the kernels of nn_ext_cuda on the emulated
 sanitize-cuda-long: sanitize-cuda ## and all samples of the larger kernels, arrays at odd addresses, its other tests; and races in all samples
 	$(SANITIZED_KERNELS) --tier=core -k '$(LARGER_KERNELS)' $(EMULATED_KIT)
 	NN_EMULATION_OFFSET=1 $(SANITIZED_KERNELS) --tier=smoke -k 'test_forward or test_backward' $(EMULATED_KIT)
-	$(SANITIZED_KERNELS) --tier=full -k 'test_layouts and float16 and plain' $(EMULATED_KIT)
+	$(SANITIZED_KERNELS) --tier=full -k 'test_layouts and float16 and not bfloat16' $(EMULATED_KIT)
 	$(SANITIZED_KERNELS) -m 'not slow' --ignore=$(CUDA_TESTS)/test_emulation.py $(CUDA_TESTS)
 	$(EMULATED) NN_EMULATION_ORDERS=1,2,3 $(EMULATED_PYTEST) --tier=core -k 'test_forward or test_backward' $(EMULATED_KIT)
 

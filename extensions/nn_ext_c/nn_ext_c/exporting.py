@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ def export_source(
     method: str = "minmax",
     percentile: float = 99.99,
     io: str = "float32",
+    batch_statistics: bool = False,
 ) -> Source:
     """Return the graph of `outputs` as the texts of a header and a source of C.
 
@@ -43,13 +44,17 @@ def export_source(
         percentile: of the values that "percentile" leaves inside, on either side.
         io: for int8, the type of inputs and outputs: "float32", or "int8" for the integers themselves, with their scale and
             zero as macros.
+        batch_statistics: normalize with the statistics of the batch where the graph does (``batch_stat=True``), as a training
+            does. Without it such a graph is refused.
 
     Raises:
-        ArgumentError: lists every function that cannot be exported and where it is.
+        ArgumentError: lists every function that cannot be exported and where it is; or when the graph is one for training.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or identifier(name) != name:
         raise ArgumentError(f"export: name must be letters, digits and underscores as in 'my_net', got {name!r}")
     wanted, leaves = _ports(outputs, inputs)
+    if not batch_statistics:
+        _refuse_batch_statistics(wanted.values())
     if dtype not in ("float32", "int8"):
         raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
     if io not in (("float32", "int8") if dtype == "int8" else ("float32",)):
@@ -81,6 +86,7 @@ def quantize(
         percentile: see `export_source`.
     """
     wanted, leaves = _ports(outputs, inputs)
+    _refuse_batch_statistics(wanted.values())
     with nn.auto_forward(False):
         made, _ = folded(wanted, leaves.values(), {})
         return integer_network(made, leaves, calibration, method, percentile)
@@ -107,6 +113,7 @@ def export(
     method: str = "minmax",
     percentile: float = 99.99,
     io: str = "float32",
+    batch_statistics: bool = False,
 ) -> Source:
     """Write the graph of `outputs` as NAME.h and NAME.c; see `export_source`.
 
@@ -120,6 +127,7 @@ def export(
         method: see `export_source`.
         percentile: see `export_source`.
         io: see `export_source`.
+        batch_statistics: see `export_source`.
 
     Returns:
         The texts, and the memory that they need.
@@ -137,7 +145,7 @@ def export(
     is_folder = target.is_dir()
     stem = name or ("network" if is_folder else identifier(target.stem))
     settings: dict[str, Any] = {"dtype": dtype, "calibration": calibration, "method": method, "percentile": percentile}
-    source = export_source(outputs, inputs, name=stem, io=io, **settings)
+    source = export_source(outputs, inputs, name=stem, io=io, batch_statistics=batch_statistics, **settings)
     folder = target if is_folder else target.parent
     for suffix, text in ((".h", source.header), (".c", source.code)):
         with atomic_writer(folder / f"{stem}{suffix}") as file:
@@ -156,3 +164,20 @@ def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str,
         if variable.parent is not None:
             raise ArgumentError(f"export: inputs must be Variables that no function computes, got {variable!r}")
     return wanted, leaves
+
+
+def _refuse_batch_statistics(outputs: Iterable[nn.Variable]) -> None:
+    """Refuse a graph for training: normalized by its own statistics, a batch of one sample is beta, whatever the sample is.
+
+    Raises:
+        ArgumentError: when a function of the graph has batch_stat=True.
+    """
+    found: dict[str, None] = {}
+    for output in outputs:
+        output.visit(lambda function: found.setdefault(function.name) if function.args.get("batch_stat") else None)
+    if found:
+        raise ArgumentError(
+            "export: batch normalization must use running statistics, got batch_stat=True in "
+            f"{', '.join(found)}\n  hint: build the network for inference, with batch_stat=False; or pass "
+            "batch_statistics=True, if the statistics of each batch are meant"
+        )

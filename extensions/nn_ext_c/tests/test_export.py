@@ -39,6 +39,16 @@ def test_normalizations_are_folded_and_scopes_stay_as_they_are(tmp_path):
     assert made.constant_bytes == 4 * (4 * 27 + 4 + 64 * 5 + 5)
 
 
+@pytest.mark.parametrize("options", [{}, {"dtype": "int8", "calibration": np.ones((2, 3, 4, 4))}])
+def test_a_graph_for_training_is_refused(options):
+    """One sample that is normalized by its own statistics is beta, whatever it is."""
+    x = nn.Variable((1, 3, 4, 4))
+    y = F.mean(PF.batch_normalization(F.relu(x)))
+    with pytest.raises(ArgumentError, match=r"running statistics, got batch_stat=True in BatchNormalization\n.*for inference"):
+        export_source({"y": y}, {"x": x}, **options)
+    assert "batch_normalization" in export_source({"y": y}, {"x": x}, batch_statistics=True).code
+
+
 @pytest.mark.parametrize("jump", [lambda h: F.sign(F.relu(h), 0.0), F.binary_tanh, lambda h: F.greater_scalar(h, 0.0)])
 def test_no_normalization_is_folded_before_a_jump(tmp_path, jump):
     """It is exactly beta where the convolution gives the mean, and a sign shows the difference."""
