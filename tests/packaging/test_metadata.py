@@ -1,4 +1,4 @@
-"""What packagers and indexes read: licences, authors, keywords and classifiers, of the core and of every extension."""
+"""Metadata for packagers and indexes: licences, authors, keywords and classifiers, of the core and of every extension."""
 
 import subprocess
 import sys
