@@ -45,7 +45,7 @@ OTHER_BYTES = {"dropout", "patch_correlation"}
 #: Functions that are refused: NNB files cannot hold them, or their inputs in the recorded networks are not all set, or their
 #: weights are computed.
 REFUSED = {
-    "affine", "binary_connect_affine", "binary_connect_convolution", "binary_weight_affine",
+    "affine", "batch_matmul", "binary_connect_affine", "binary_connect_convolution", "binary_weight_affine",
     "binary_weight_convolution", "cumprod", "cumsum", "einsum", "fused_convolution", "gather", "hard_sigmoid",
     "mish", "onnx_resize", "random_erase", "roi_align", "searchsorted", "tensor_normalization",
 }  # fmt: skip
@@ -112,6 +112,14 @@ def test_functions_that_are_read_give_their_results(api):
         wanted = expected[old.variable_name]
         scale = max(1.0, np.nanmax(np.abs(np.where(np.isfinite(wanted), wanted, 0)), initial=0))
         np.testing.assert_allclose(output.d, wanted, rtol=0, atol=1e-5 * scale)
+
+
+def test_functions_that_the_runtime_lacks_are_named_in_a_warning(caplog):
+    assert written("cosh") is not None
+    assert "C runtime cannot run this file, since it does not have Cosh" in caplog.text
+    caplog.clear()
+    assert written("tanh") is not None
+    assert not caplog.text
 
 
 def test_a_network_with_parameters_has_the_bytes_of_nnabla(tmp_path):

@@ -15,9 +15,9 @@ from nn_core.ext import ArgumentError
 from nn_ext_nnp.document import Document
 from nn_ext_nnp.nnb.binary import StoredFunction
 from nn_ext_nnp.nnb.codes import choices_of
-from nn_ext_nnp.nnb.functions import by_name, by_number
+from nn_ext_nnp.nnb.functions import by_number
 from nn_ext_nnp.nnb.options import NnbOptions
-from nn_ext_nnp.nnb.writing import RuntimeNetwork, runtime_network
+from nn_ext_nnp.nnb.writing import RuntimeNetwork, missing_in_runtime, runtime_network
 from nn_ext_nnp.schema import functions
 from nn_ext_nnp.settings import spec_of
 
@@ -35,7 +35,7 @@ def c_source(document: Document, options: NnbOptions) -> dict[str, str]:
         ArgumentError: when there is no such executor, or something that the runtime does not take; functions are all named.
     """
     network = runtime_network(document, replace(options, version=2))
-    absent = sorted({kind for kind in map(_kind, network.stored.functions) if not by_name()[kind].runs})
+    absent = missing_in_runtime(network.stored)
     if absent:
         raise ArgumentError(f"C runtime: functions must be those that the runtime has, got {', '.join(absent)}")
     return _Source(network).files()
@@ -134,7 +134,8 @@ class _Source:
             lines += [f"#define {self.upper}_NUM_OF_{kind.upper()}_BUFFERS ({len(numbers)})"]
             lines += [*self._lengths(numbers, kind.upper()), f"float *{name}_{kind}_buffer(void *context, int index);", ""]
         lines += [
-            "/* Compute the outputs. Inputs must be set before each call, because other results may take their memory. */",
+            "/* Compute the outputs. Inputs must be set before each call, because other results may take their memory.",
+            " * Return NN_ERROR_CODE_NOERROR, or the code of the function that failed. */",
             f"int {name}_inference(void *context);",
         ]
         return self._guarded("INFERENCE", lines)
@@ -251,7 +252,10 @@ static void set_variables(network_t *c)
             else:
                 yield f"    local->{setting} = {value};"
         yield f"    f->local_context = {'local' if settings else '0'};"
-        yield f"    allocate_{name}_local_context(f);"
+        yield f"    if (allocate_{name}_local_context(f)) {{"
+        yield "        if (f->local_context) rt_free_func(f->local_context);"
+        yield "        return -1;"
+        yield "    }"
         yield "    c->n_ready++;"
         yield "    return 0;"
         yield "}"
@@ -324,9 +328,11 @@ failed:
         yield f"int {self.lower}_inference(void *context)"
         yield "{"
         yield "    network_t *c = context;"
+        yield "    int code = NN_ERROR_CODE_NOERROR;"
         yield "    (void)c;"
-        yield from (f"    exec_{snake_name(_kind(f))}(&c->functions[{n}]);" for n, f in enumerate(self.stored.functions))
-        yield "    return NN_ERROR_CODE_NOERROR;"
+        for n, function in enumerate(self.stored.functions):
+            yield f"    if ((code = (int)exec_{snake_name(_kind(function))}(&c->functions[{n}]))) return code;"
+        yield "    return code;"
         yield "}"
 
     def _example(self) -> str:

@@ -1,5 +1,6 @@
 """Lay networks out for NNabla's C runtime, and write them as NNB files."""
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,13 +15,15 @@ from nn_ext_nnp.initial import generated
 from nn_ext_nnp.network import Network, NetworkPlan, PlannedFunction, PlannedVariable, build, plan_network
 from nn_ext_nnp.nnb.binary import StoredFunction, StoredNetwork, StoredVariable, pack
 from nn_ext_nnp.nnb.codes import codes_of, settings_of
-from nn_ext_nnp.nnb.functions import by_name, reason_against
+from nn_ext_nnp.nnb.functions import FAULTS, by_name, by_number, reason_against
 from nn_ext_nnp.nnb.memory import share_buffers
 from nn_ext_nnp.nnb.numbers import FLOAT32, NAMES, SIGN, encoded
 from nn_ext_nnp.nnb.options import NnbOptions
 from nn_ext_nnp.nnp_graph import put_parameters
 
 Array = np.ndarray[Any, Any]
+
+_LOGGER: Final = logging.getLogger("nn_core.nnp")
 
 #: Functions whose weights are stored with outputs first, and the place of these.
 TRANSPOSED: Final = {"Affine": 1}
@@ -51,7 +54,17 @@ def nnb_bytes(document: Document, options: NnbOptions) -> bytes:
     Raises:
         ArgumentError: when there is no such executor, or something that NNB files cannot hold; functions are all named.
     """
-    return pack(runtime_network(document, options).stored)
+    network = runtime_network(document, options)
+    missing = missing_in_runtime(network.stored)
+    if missing:
+        _LOGGER.warning("NNB: NNabla's C runtime cannot run this file, since it does not have %s", ", ".join(missing))
+    return pack(network.stored)
+
+
+def missing_in_runtime(stored: StoredNetwork) -> list[str]:
+    """Return the functions of a network that NNabla's C runtime does not compute, sorted."""
+    known = by_number()
+    return sorted({known[function.number].name for function in stored.functions if not known[function.number].runs})
 
 
 def runtime_network(document: Document, options: NnbOptions) -> RuntimeNetwork:
@@ -173,7 +186,7 @@ class _Writer:
         wrong: dict[str, str] = {}
         for function in self.plan.functions:
             entry = known.get(function.type)
-            if entry is None:
+            if entry is None or function.type in FAULTS:
                 wrong[function.type] = f"{function.type} ({reason_against(function.type)})"
             elif entry.level > self.options.level:
                 wrong[function.type] = f"{function.type} (it needs API level {entry.level})"
