@@ -39,7 +39,7 @@ def test_places_alone(assert_alike: Compare) -> None:
     assert_alike(lambda x: F.sort(x, axis=0, only_index=True), with_ties(40, 30))
 
 
-@pytest.mark.parametrize("n", [9, 96, 97, 5000, 20000])
+@pytest.mark.parametrize("n", [1, 9, 31, 64, 91, 96, 97, 5000, 20000])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_order_of_special_numbers(n: int, reverse: bool) -> None:
     x = special(n)
@@ -108,6 +108,9 @@ def distinct(backend: str, x: np.ndarray[Any, Any], **settings: bool) -> list[np
         np.random.default_rng(0).standard_normal(3000),
         np.random.default_rng(0).integers(-(2**62), 2**62, 3000),
         np.random.default_rng(1).integers(-9, 9, 40000),
+        np.random.default_rng(1).integers(-9000, 9000, 5000),  # of a range that has a table of its own
+        np.array([2**63 - 1, -(2**63), 0, 2**63 - 1]),
+        np.full(3, -(2**63)),
         np.arange(5000)[::-1] * 2**52,
         np.random.default_rng(1).integers(0, 255, 99).astype(np.uint8),
         np.array([True, False, True]),
