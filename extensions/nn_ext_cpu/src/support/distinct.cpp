@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "support/check.hpp"
@@ -99,11 +101,37 @@ void sort_entries(std::vector<Entry>& entries) {
   }
 }
 
-template <class T>
-Distinct distinct(const T* x, int64_t n, bool sorted) {
+/// Numbers keys like Table, by a place for each of a range.
+class RangeTable {
+ public:
+  RangeTable(uint64_t lowest, uint64_t range) : lowest_(lowest), numbers_(range, -1) {}
+
+  int64_t number_of(uint64_t key) {
+    int64_t& number = numbers_[key - lowest_];
+    if (number < 0) number = count_++;
+    return number;
+  }
+
+  /// The numbers in the order of their keys.
+  std::vector<int64_t> in_order() const {
+    std::vector<int64_t> order;
+    order.reserve(static_cast<size_t>(count_));
+    std::copy_if(numbers_.begin(), numbers_.end(), std::back_inserter(order),
+                 [](int64_t number) { return number >= 0; });
+    return order;
+  }
+
+ private:
+  uint64_t lowest_;
+  std::vector<int64_t> numbers_;
+  int64_t count_ = 0;
+};
+
+/// The distinct elements in the order in which they first occur.
+template <class T, class Numbers>
+Distinct by_occurrence(const T* x, int64_t n, Numbers& table) {
   Distinct found;
   found.inverse.resize(static_cast<size_t>(n));
-  Table table;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t number = table.number_of(key_of(x[i]));
     found.inverse[static_cast<size_t>(i)] = number;
@@ -113,19 +141,43 @@ Distinct distinct(const T* x, int64_t n, bool sorted) {
     }
     ++found.counts[static_cast<size_t>(number)];
   }
-  if (!sorted) return found;
-  std::vector<Entry> entries;
-  entries.reserve(found.first.size());
-  for (const int64_t first : found.first) entries.emplace_back(key_of(x[first]), static_cast<int64_t>(entries.size()));
-  sort_entries(entries);
-  std::vector<int64_t> places(entries.size()), first(entries.size()), counts(entries.size());
-  for (size_t place = 0; place < entries.size(); ++place) {
-    const auto number = static_cast<size_t>(entries[place].second);
+  return found;
+}
+
+/// Puts element order[place] at each place.
+void put_in_order(const std::vector<int64_t>& order, Distinct& found) {
+  std::vector<int64_t> places(order.size()), first(order.size()), counts(order.size());
+  for (size_t place = 0; place < order.size(); ++place) {
+    const auto number = static_cast<size_t>(order[place]);
     places[number] = static_cast<int64_t>(place);
     first[place] = found.first[number], counts[place] = found.counts[number];
   }
   for (int64_t& number : found.inverse) number = places[static_cast<size_t>(number)];
   found.first = std::move(first), found.counts = std::move(counts);
+}
+
+template <class T>
+Distinct distinct(const T* x, int64_t n, bool sorted) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto [low, high] = std::minmax_element(x, x + n);
+    const uint64_t range = n > 0 ? key_of(*high) - key_of(*low) : ~uint64_t{0};
+    if (range < 4 * static_cast<uint64_t>(n)) {
+      RangeTable table(key_of(*low), range + 1);
+      Distinct found = by_occurrence(x, n, table);
+      if (sorted) put_in_order(table.in_order(), found);
+      return found;
+    }
+  }
+  Table table;
+  Distinct found = by_occurrence(x, n, table);
+  if (!sorted) return found;
+  std::vector<Entry> entries;
+  entries.reserve(found.first.size());
+  for (const int64_t first : found.first) entries.emplace_back(key_of(x[first]), static_cast<int64_t>(entries.size()));
+  sort_entries(entries);
+  std::vector<int64_t> order(entries.size());
+  std::transform(entries.begin(), entries.end(), order.begin(), [](const Entry& entry) { return entry.second; });
+  put_in_order(order, found);
   return found;
 }
 
