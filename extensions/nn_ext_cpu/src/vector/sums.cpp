@@ -9,7 +9,7 @@ template <class T>
 void row_sums(const T* x, int64_t rows, int64_t n, double scale, T* y) {
   using Lanes = LanesOf<T>;
   constexpr int kWidth = kWidthOf<T>;
-  constexpr int64_t kBlock = 32 * kWidth;
+  constexpr int64_t kBlock = (sizeof(T) == 8 ? 512 : 32) * kWidth;  // doubles need no sum of a longer type
   const int rest = static_cast<int>(n % kWidth);
   const int64_t whole = n - rest;
   for (int64_t r = 0; r < rows; ++r, x += n) {
