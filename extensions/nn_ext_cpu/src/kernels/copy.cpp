@@ -6,18 +6,23 @@
 // O(elements); transposed planes are copied in square tiles so that both sides use whole cache lines.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/register.hpp"
 #include "support/bfloat16.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
+#include "support/vector.hpp"
 #include "support/walk.hpp"
 
 namespace nn_cpu {
 namespace {
 
 constexpr int64_t kGrain = 32768;  // elements a thread
-constexpr int64_t kTile = 16;
+
+/// Elements along an axis that are transposed together; vectors take more, so that lines of cache follow one another.
+template <class T>
+constexpr int64_t kTileOf = sizeof(T) >= 4 ? 64 : 16;
 
 struct Copy {
   int64_t source, source_offset, target, target_offset;
@@ -72,6 +77,7 @@ void copy_runs(const Walk& walk, const T* source, T* target) {
 
 template <class T>
 void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
+  constexpr int64_t kTile = kTileOf<T>;
   const int64_t last = static_cast<int64_t>(walk.shape.size()) - 1;
   const Dims &to = walk.strides[0], &from = walk.strides[1];
   const int64_t rows = walk.shape[axis], columns = walk.shape[last];
@@ -87,6 +93,13 @@ void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
         plane /= walk.shape[k];
       }
       const int64_t first = item % tiles * kTile, stop = std::min(rows, first + kTile);
+      if constexpr (sizeof(T) >= 4) {
+        using Number = std::conditional_t<sizeof(T) == 4, float, double>;  // of which only the bits are moved
+        number_loops<Number>().transpose(reinterpret_cast<const Number*>(source + from_plane + first), columns,
+                                         stop - first, from[last],
+                                         reinterpret_cast<Number*>(target + to_plane + first * to[axis]), to[axis]);
+        continue;
+      }
       for (int64_t column = 0; column < columns; column += kTile) {
         const int64_t column_stop = std::min(columns, column + kTile);
         for (int64_t row = first; row < stop; ++row) {

@@ -8,7 +8,8 @@
 
 namespace nn_cpu::NN_ISA {
 
-void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
+template <class T>
+void transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);
 
 namespace {
 

@@ -80,8 +80,8 @@ void streamed_product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t,
                       const float*, float*, int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
 void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
-void transpose(const float*, int64_t, int64_t, int64_t, float*, int64_t);
-void transpose(const double*, int64_t, int64_t, int64_t, double*, int64_t);
+template <class T>
+void transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);
 IntegerLoops integers();
 WinogradLoops winograd4();
 WinogradLoops winograd2();
@@ -137,7 +137,7 @@ NumberLoops<T> number_loops() {
   loops.softmax_row_gradient = softmax_row_gradient<T>;
   loops.standardize_short = standardize_short<T>;
   loops.standardize_short_gradient = standardize_short_gradient<T>;
-  loops.transpose = transpose;
+  loops.transpose = transpose<T>;
   loops.add_to = add_to<T>;
   loops.standardize = standardize<T>;
   loops.standardize_each = standardize_each<T>;

@@ -8,34 +8,42 @@
 
 namespace nn_cpu::NN_ISA {
 
-/// The lanes with these numbers: those of `first` are 0 to kWidth - 1, those of `second` follow.
-template <int... Number>
-inline Lanes chosen(Lanes first, Lanes second) {
+/// The number of lanes of a vector.
+template <class Vector>
+constexpr int kLanesOf = sizeof(Vector) / sizeof(std::declval<Vector>()[0]);
+
+/// The lanes with these numbers: those of `first` begin at 0, those of `second` follow.
+template <int... Number, class Vector>
+inline Vector chosen(Vector first, Vector second) {
 #ifdef __clang__
   return __builtin_shufflevector(first, second, Number...);
 #else  // before version 12 GCC has only this one
-  using Index = int32_t __attribute__((vector_size(kWidth * 4)));
+  using Index = decltype(first == second);  // whole numbers of the size of an element
   return __builtin_shuffle(first, second, Index{Number...});
 #endif
 }
 
 /// One step of the transposition of a tile: rows i and i + Half exchange the lanes whose number differs from theirs in
 /// the bit Half.
-template <int Half, int... J>
-inline void exchange(Lanes* rows, std::integer_sequence<int, J...>) {
-  for (int i = 0; i < kWidth; ++i) {
+template <int Half, class Vector, int... J>
+inline void exchange(Vector* rows, std::integer_sequence<int, J...>) {
+  constexpr int kLanes = sizeof...(J);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
     if ((i & Half) != 0) continue;
-    const Lanes first = rows[i], second = rows[i + Half];
-    rows[i] = chosen<((J & Half) == 0 ? J : kWidth + J - Half)...>(first, second);
-    rows[i + Half] = chosen<((J & Half) == 0 ? J + Half : kWidth + J)...>(first, second);
+    const Vector first = rows[i], second = rows[i + Half];
+    rows[i] = chosen<((J & Half) == 0 ? J : kLanes + J - Half)...>(first, second);
+    rows[i + Half] = chosen<((J & Half) == 0 ? J + Half : kLanes + J)...>(first, second);
   }
 }
 
-inline void transpose_lanes(Lanes* rows) {
-  constexpr std::make_integer_sequence<int, kWidth> lanes{};
-  if constexpr (kWidth > 8) exchange<8>(rows, lanes);
-  if constexpr (kWidth > 4) exchange<4>(rows, lanes);
-  exchange<2>(rows, lanes);
+template <class Vector>
+inline void transpose_lanes(Vector* rows) {
+  constexpr int kLanes = kLanesOf<Vector>;
+  constexpr std::make_integer_sequence<int, kLanes> lanes{};
+  if constexpr (kLanes > 8) exchange<8>(rows, lanes);
+  if constexpr (kLanes > 4) exchange<4>(rows, lanes);
+  if constexpr (kLanes > 2) exchange<2>(rows, lanes);
   exchange<1>(rows, lanes);
 }
 
