@@ -76,6 +76,7 @@ def test_functions_of_one_array(isa: str, name: str) -> None:
         (lambda x: F.pow_scalar(x, 2.5) + F.r_pow_scalar(x, 1.5), [UNIT + 0.1]),
         (lambda x: F.sum(x, axis=(0, 2)), [RNG.standard_normal((20, 30, 70))]),
         (lambda x: F.mean(x, axis=1), [RNG.standard_normal((200, 300))]),
+        (lambda x: F.sum(x, axis=1), [RNG.standard_normal((3, 9001))]),
         (lambda x: F.mean(x, axis=0), [RNG.standard_normal((200, 300))]),
         (lambda x: F.softmax(x, axis=1), [RNG.standard_normal((20, 33))]),
         (lambda x: F.log_softmax(x, axis=1), [RNG.standard_normal((4, 33, 21))]),
@@ -183,7 +184,9 @@ def test_functions_of_angles_have_nearly_all_digits(isa: str, name: str, most: f
     assert np.all(np.abs(y.d - true) <= 4 * np.spacing(np.abs(true.astype(np.float64))))
 
 
-@pytest.mark.parametrize(("m", "k", "n"), [(1, 300, 70), (1, 5, 3), (3, 64, 33), (40, 20, 17), (2, 257, 130), (70, 70, 9)])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 300, 70), (1, 5, 3), (8, 300, 141), (3, 64, 33), (40, 20, 17), (2, 257, 130), (70, 70, 9)]
+)
 def test_slender_products(isa: str, m: int, k: int, n: int) -> None:
     rng = np.random.default_rng(0)
     assert_alike(F.affine, rng.standard_normal((m, k)), rng.standard_normal((k, n)), rng.standard_normal(n))

@@ -69,6 +69,25 @@ void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulat
   });
 }
 
+/// Computes products of few rows in place; false for others.
+bool few_rows(int64_t m, int64_t n, int64_t k, MatrixOf<double> a, MatrixOf<double> b, bool accumulate, double* c,
+              int64_t ldc, const double* bias) {
+  const bool by_dots = b.transposed && !a.transposed && bias == nullptr;
+  if (m > kStreamedRows || (!by_dots && (b.transposed || n < 8))) return false;
+  const NumberLoops<double>& table = number_loops<double>();
+  const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
+  split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
+    double* to = c + i * ldc + j;
+    if (by_dots) {
+      table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate, to, ldc);
+    } else {
+      table.streamed_product(rows, columns, k, a.data + i * a_row, a_row, a_col, b.data + j, b.ld, accumulate,
+                             bias != nullptr ? bias + j : nullptr, to, ldc);
+    }
+  });
+  return true;
+}
+
 }  // namespace
 
 #ifdef NN_ONEDNN
@@ -113,7 +132,7 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixOf<double> a, MatrixOf<double> 
       element = (accumulate ? element : 0.0) + (bias != nullptr ? bias[j] : 0.0);
     }
   }
-  if (k == 0) return;
+  if (k == 0 || few_rows(m, n, k, a, b, accumulate, c, ldc, bias)) return;
   blocked_product(m, n, k, a, b, accumulate, c, ldc, bias);
 }
 

@@ -189,6 +189,11 @@ struct NumberLoops {
   void (*sum_pool)(const PoolShape& shape, const T* x, T* y, int64_t lanes);
   void (*sum_pool_backward)(const PoolShape& shape, const T* dy, T* dx, int64_t lanes);
   void (*transpose)(const T* x, int64_t rows, int64_t columns, int64_t ldx, T* y, int64_t ldy);
+  // products of few rows, see vector/gemm.cpp
+  void (*streamed_product)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
+                           int64_t ldb, bool accumulate, const T* bias, T* c, int64_t ldc);
+  void (*dot_product)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+                      bool accumulate, T* c, int64_t ldc);
   // blocks of large products, see vector/blocks.cpp
   int64_t tile_rows, tile_columns;
   void (*pack_rows)(const T* a, int64_t ld, bool transposed, int64_t rows, int64_t depth, T* to);
@@ -214,12 +219,8 @@ struct VectorTable : NumberLoops<float> {
   void (*draw_below)(const uint32_t* words, int64_t low, uint64_t range, int64_t n, int64_t* y);
   void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
                   int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
-  void (*streamed_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
-                           const float* b, int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
   void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate,
                         float* c, int64_t ldc);
-  void (*dot_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-                      bool accumulate, float* c, int64_t ldc);
   IntegerLoops integers;
   WinogradLoops winograd4, winograd2;  // for tiles of 4 x 4 and of 2 x 2 outputs
   // one axis for neighbouring lanes, see vector/along.cpp

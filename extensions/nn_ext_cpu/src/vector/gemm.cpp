@@ -17,19 +17,20 @@ constexpr int kRows = kWidth == 16 ? 8 : (kWidth == 8 ? 6 : 4);
 constexpr int64_t kPanel = kPanelColumns;
 
 /// The operands of a tile: element (i, p) of a is at a[i * a_row + p * a_col], row p of b at b + p * ldb.
-struct Operands {
-  const float* a;
+template <class T>
+struct OperandsOf {
+  const T* a;
   int64_t a_row, a_col;
-  const float* b;
+  const T* b;
   int64_t ldb;
   bool accumulate;
-  const float* bias;  // a row that is added to every row of c, or nullptr
-  float* c;
+  const T* bias;  // a row that is added to every row of c, or nullptr
+  T* c;
   int64_t ldc;
-  const float* ahead = nullptr;  // what to fetch for later, while tiles are computed
+  const T* ahead = nullptr;  // what to fetch for later, while tiles are computed
 
-  Operands at(int64_t i, int64_t j) const {
-    Operands moved = *this;
+  OperandsOf at(int64_t i, int64_t j) const {
+    OperandsOf moved = *this;
     moved.a += i * a_row;
     moved.b += j;
     if (bias != nullptr) moved.bias += j;
@@ -37,6 +38,8 @@ struct Operands {
     return moved;
   }
 };
+
+using Operands = OperandsOf<float>;
 
 constexpr int kLine = 16;  // numbers in a line of cache
 
@@ -138,19 +141,20 @@ constexpr int64_t kFewRows = 8;          // of a matrix that streamed_rows takes
 constexpr int64_t kInCache = 256 * 256;  // numbers of a matrix that stays in the second-level cache
 
 /// Some columns of c: a (Rows, Depth) b, plus c if o.accumulate, plus the bias; x has the numbers of a.
-template <int Rows, int Depth, bool Part>
-[[gnu::always_inline]] inline void streamed_columns(const Operands& o, const Lanes (&x)[Rows][Depth], int part) {
-  Lanes sum[Rows];
+template <class T, int Rows, int Depth, bool Part>
+[[gnu::always_inline]] inline void streamed_columns(const OperandsOf<T>& o, const LanesOf<T> (&x)[Rows][Depth],
+                                                    int part) {
+  LanesOf<T> sum[Rows];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
-    const float* c = o.c + i * o.ldc;
-    sum[i] = !o.accumulate ? Lanes{} : (Part ? load_part(c, part) : load(c));
+    const T* c = o.c + i * o.ldc;
+    sum[i] = !o.accumulate ? LanesOf<T>{} : (Part ? load_part(c, part) : load(c));
     if (o.bias != nullptr) sum[i] += Part ? load_part(o.bias, part) : load(o.bias);
   }
 #pragma GCC unroll 16
   for (int p = 0; p < Depth; ++p) {
-    const float* b = o.b + p * o.ldb;
-    const Lanes row = Part ? load_part(b, part) : load(b);
+    const T* b = o.b + p * o.ldb;
+    const LanesOf<T> row = Part ? load_part(b, part) : load(b);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) sum[i] += x[i][p] * row;
   }
@@ -165,30 +169,30 @@ template <int Rows, int Depth, bool Part>
 }
 
 /// All columns of c for Depth rows of b.
-template <int Rows, int Depth>
-void streamed_piece(int64_t n, const Operands& o) {
-  Lanes x[Rows][Depth];
+template <class T, int Rows, int Depth>
+void streamed_piece(int64_t n, const OperandsOf<T>& o) {
+  LanesOf<T> x[Rows][Depth];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 16
     for (int p = 0; p < Depth; ++p) x[i][p] = splat(o.a[i * o.a_row + p * o.a_col]);
   }
   int64_t j = 0;
-  for (; j + kWidth <= n; j += kWidth) streamed_columns<Rows, Depth, false>(o.at(0, j), x, 0);
-  if (j < n) streamed_columns<Rows, Depth, true>(o.at(0, j), x, static_cast<int>(n - j));
+  for (; j + kWidthOf<T> <= n; j += kWidthOf<T>) streamed_columns<T, Rows, Depth, false>(o.at(0, j), x, 0);
+  if (j < n) streamed_columns<T, Rows, Depth, true>(o.at(0, j), x, static_cast<int>(n - j));
 }
 
-template <int Rows = kStreamedRows>
-void streamed_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
+template <class T, int Rows = kStreamedRows>
+void streamed_rows(int64_t m, int64_t n, const OperandsOf<T>& o, int64_t k) {
   if (m == Rows) {
     constexpr int kStep = Rows <= 2 ? 8 : 4;
-    Operands piece = o;
+    OperandsOf<T> piece = o;
     for (int64_t p = 0; p < k;) {
       const bool whole = p + kStep <= k;
       if (whole) {
-        streamed_piece<Rows, kStep>(n, piece);
+        streamed_piece<T, Rows, kStep>(n, piece);
       } else {
-        streamed_piece<Rows, 1>(n, piece);
+        streamed_piece<T, Rows, 1>(n, piece);
       }
       const int64_t step = whole ? kStep : 1;
       p += step;
@@ -198,7 +202,7 @@ void streamed_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
       piece.bias = nullptr;
     }
   } else if constexpr (Rows > 1) {
-    streamed_rows<Rows - 1>(m, n, o, k);
+    streamed_rows<T, Rows - 1>(m, n, o, k);
   }
 }
 
@@ -263,9 +267,10 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
 
 /// The same for at most kStreamedRows rows and a b that comes from memory. It is read from its beginning to its end
 /// while c stays in cache, some of its rows at a time, so that what is fetched ahead is what comes next.
-void streamed_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
-                      int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc) {
-  streamed_rows(m, n, Operands{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc}, k);
+template <class T>
+void streamed_product(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
+                      int64_t ldb, bool accumulate, const T* bias, T* c, int64_t ldc) {
+  streamed_rows(m, n, OperandsOf<T>{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc}, k);
 }
 
 /// c (m, n) = a (m, k) b, plus c if `accumulate`, for a contiguous panel b of kPanel columns, of which the first n
@@ -303,35 +308,34 @@ void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
 
 namespace {
 
-template <int Rows, int Columns>
-void dot_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c,
-              int64_t ldc) {
-  Lanes sum[Rows][Columns];
+template <class T, int Rows, int Columns>
+void dot_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate, T* c, int64_t ldc) {
+  LanesOf<T> sum[Rows][Columns];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 16
-    for (int j = 0; j < Columns; ++j) sum[i][j] = Lanes{};
+    for (int j = 0; j < Columns; ++j) sum[i][j] = LanesOf<T>{};
   }
   int64_t p = 0;
-  for (; p + kWidth <= k; p += kWidth) {
-    Lanes y[Columns];
+  for (; p + kWidthOf<T> <= k; p += kWidthOf<T>) {
+    LanesOf<T> y[Columns];
 #pragma GCC unroll 16
     for (int j = 0; j < Columns; ++j) y[j] = load(b + j * ldb + p);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
-      const Lanes x = load(a + i * lda + p);
+      const LanesOf<T> x = load(a + i * lda + p);
 #pragma GCC unroll 16
       for (int j = 0; j < Columns; ++j) sum[i][j] += x * y[j];
     }
   }
   if (p < k) {
     const int part = static_cast<int>(k - p);
-    Lanes y[Columns];
+    LanesOf<T> y[Columns];
 #pragma GCC unroll 16
     for (int j = 0; j < Columns; ++j) y[j] = load_part(b + j * ldb + p, part);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
-      const Lanes x = load_part(a + i * lda + p, part);
+      const LanesOf<T> x = load_part(a + i * lda + p, part);
 #pragma GCC unroll 16
       for (int j = 0; j < Columns; ++j) sum[i][j] += x * y[j];
     }
@@ -339,28 +343,39 @@ void dot_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ld
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 16
-    for (int j = 0; j < Columns; ++j) c[i * ldc + j] = sum_of_lanes(sum[i][j]) + (accumulate ? c[i * ldc + j] : 0.0f);
+    for (int j = 0; j < Columns; ++j) c[i * ldc + j] = sum_of_lanes(sum[i][j]) + (accumulate ? c[i * ldc + j] : T{0});
   }
 }
 
-template <int Columns>
-void dot_rows(int64_t m, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool accumulate, float* c,
+template <class T, int Columns>
+void dot_rows(int64_t m, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate, T* c,
               int64_t ldc) {
   int64_t i = 0;
-  for (; i + 4 <= m; i += 4) dot_tile<4, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
-  for (; i < m; ++i) dot_tile<1, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
+  for (; i + 4 <= m; i += 4) dot_tile<T, 4, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
+  for (; i < m; ++i) dot_tile<T, 1, Columns>(k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
 }
 
 }  // namespace
 
 /// c (m, n) = a (m, k) b^T with b (n, k), plus c if `accumulate`.
-void dot_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-                 bool accumulate, float* c, int64_t ldc) {
+template <class T>
+void dot_product(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate,
+                 T* c, int64_t ldc) {
   constexpr int kColumns = kWidth == 16 ? 6 : 2;
   int64_t j = 0;
-  for (; m == 1 && j + 8 <= n; j += 8) dot_tile<1, 8>(k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
-  for (; j + kColumns <= n; j += kColumns) dot_rows<kColumns>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
-  for (; j < n; ++j) dot_rows<1>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
+  for (; m == 1 && j + 8 <= n; j += 8) dot_tile<T, 1, 8>(k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
+  for (; j + kColumns <= n; j += kColumns)
+    dot_rows<T, kColumns>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
+  for (; j < n; ++j) dot_rows<T, 1>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
 }
+
+template void streamed_product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool,
+                               const float*, float*, int64_t);
+template void streamed_product(int64_t, int64_t, int64_t, const double*, int64_t, int64_t, const double*, int64_t, bool,
+                               const double*, double*, int64_t);
+template void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*,
+                          int64_t);
+template void dot_product(int64_t, int64_t, int64_t, const double*, int64_t, const double*, int64_t, bool, double*,
+                          int64_t);
 
 }  // namespace nn_cpu::NN_ISA

@@ -76,10 +76,12 @@ void draw_normal(const uint32_t*, double, double, int64_t, float*);
 void draw_below(const uint32_t*, int64_t, uint64_t, int64_t, int64_t*);
 void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*,
              float*, int64_t);
-void streamed_product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool,
-                      const float*, float*, int64_t);
+template <class T>
+void streamed_product(int64_t, int64_t, int64_t, const T*, int64_t, int64_t, const T*, int64_t, bool, const T*, T*,
+                      int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
-void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*, int64_t);
+template <class T>
+void dot_product(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, bool, T*, int64_t);
 template <class T>
 void transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);
 IntegerLoops integers();
@@ -138,6 +140,8 @@ NumberLoops<T> number_loops() {
   loops.standardize_short = standardize_short<T>;
   loops.standardize_short_gradient = standardize_short_gradient<T>;
   loops.transpose = transpose<T>;
+  loops.streamed_product = streamed_product<T>;
+  loops.dot_product = dot_product<T>;
   loops.add_to = add_to<T>;
   loops.standardize = standardize<T>;
   loops.standardize_each = standardize_each<T>;
@@ -169,9 +173,7 @@ VectorTable table(const char* isa) {
   table.draw_normal = draw_normal;
   table.draw_below = draw_below;
   table.product = product;
-  table.streamed_product = streamed_product;
   table.panel_product = panel_product;
-  table.dot_product = dot_product;
   table.integers = integers();
   table.winograd4 = winograd4();
   table.winograd2 = winograd2();
