@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nn_core.engine.dispatch import doctor
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
 from nn_core.engine.runtime import installed
 from nn_core.parameter import clear_parameters
@@ -96,6 +97,17 @@ def plugins() -> Iterator[Plugins]:
     plugins = Plugins()
     yield plugins
     plugins.close()
+
+
+#: The plugins that are installed beside those of a test.
+OTHERS = frozenset(installed.installed_plugins()) - {installed.CORE_PLUGIN}
+
+
+@pytest.fixture
+def examines_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The doctor passes over the plugins that are installed: it examines each in a process of its own, for a second."""
+    examined = doctor._examined
+    monkeypatch.setattr(doctor, "_examined", lambda name: [] if name in OTHERS else examined(name))
 
 
 @pytest.fixture

@@ -12,22 +12,16 @@ from nn_core import __main__ as command
 from nn_core.__main__ import main
 from nn_core.engine.dispatch import doctor, explain
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
-from nn_core.engine.runtime import installed
-
-#: The plugins that are installed beside those of a test; the doctor examines each in a process of its own, for a second.
-OTHERS = set(installed.installed_plugins()) - {installed.CORE_PLUGIN}
 
 
 @pytest.fixture
-def run(install, monkeypatch):
+def run(install, monkeypatch, examines_no_others):
     """Runs the command on the plugins that the test installs."""
     plugins = Plugins()
     monkeypatch.setattr(doctor, "PLUGINS", plugins)
     monkeypatch.setattr(explain, "PLUGINS", plugins)
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr(command, "PLUGINS", plugins)
-    examined = doctor._examined
-    monkeypatch.setattr(doctor, "_examined", lambda name: [] if name in OTHERS else examined(name))
     yield lambda *words: CliRunner().invoke(main, words)
     plugins.close()
 

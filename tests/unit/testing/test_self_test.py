@@ -40,6 +40,7 @@ def test_a_wrong_result_and_an_exception_are_told(cases, monkeypatch):
     assert not any(outcome.passed for outcome in module.self_test(module.context_of("reference"), cases))
 
 
+@pytest.mark.usefixtures("examines_no_others")
 def test_the_doctor_tests_what_is_named(cases):
     result = CliRunner().invoke(main, ["doctor", "--test", "reference"])
     assert result.exit_code == 1
