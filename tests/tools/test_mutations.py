@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from onnx import parser
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tools.lanes import changed_values, mutations
+from tools.lanes import changed_values, damaged_models, mutations
 
 
 def reported(kind: str, count: int, seed: int) -> list[str]:
@@ -63,3 +64,9 @@ with outside.of(folder):
 assert [text.split()[0] for text in outside.touched] == ["open", "os.remove"], outside.touched
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_model_whose_inputs_no_memory_holds_is_not_judged():
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[{", ".join(["8"] * 20)}] x) => (float[n] y) {{ y = Identity(x) }}""")
+    assert damaged_models.outcome(model.SerializeToString()) == "unjudged"
