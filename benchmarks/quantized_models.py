@@ -12,6 +12,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"  # before the libraries are loaded
 
 import logging
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,7 @@ class Network:
 
     def weight(self, *shape: int) -> str:
         """Add a weight and return its name."""
-        array = self.rng.normal(size=shape) / np.sqrt(max(np.prod(shape[1:]), 1))
+        array = self.rng.normal(size=shape) / math.sqrt(max(math.prod(shape[1:]), 1))
         self.weights.append(numpy_helper.from_array(array.astype(np.float32), f"w{len(self.weights)}"))
         return str(self.weights[-1].name)
 

@@ -102,42 +102,24 @@ def _n_spatial(call: Call) -> int:
     return len(x.shape) - _base_axis(call) - 1
 
 
-class Levels:
-    """The way between numbers and levels, by scales and zero points of one element or of one axis.
-
-    Args:
-        operation: Name of the native operation.
-        of_numbers: Whether the input holds numbers, and the output levels.
-    """
-
-    def __init__(self, operation: str, *, of_numbers: bool) -> None:
-        self._operation, self._of_numbers = operation, of_numbers
+class QuantizeInteger:
+    """Levels of numbers, by scales and zero points of one element or of one axis."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse numbers and scales of other dtypes than float32, no elements, and scales that differ along several axes."""
-        arrays = [call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0]]
-        numbers, levels = (arrays[0], arrays[3]) if self._of_numbers else (arrays[3], arrays[0])
-        assert numbers is not None and levels is not None and arrays[1] is not None and arrays[2] is not None
-        for name, desc, taken in (
-            ("numbers", numbers, ("float32",)),
-            ("scale", arrays[1], ("float32",)),
-            ("levels", levels, _LEVELS),
-            ("zero_point", arrays[2], _LEVELS),
-        ):
-            if desc.dtype not in taken:
-                return Refusal(f"takes {name} of {' or '.join(taken)}, got {desc.dtype}")
-        if numbers.size == 0 or len(_axes(call)) > 1:
+        """Refuse numbers of other dtypes than float32, no elements, and scales that differ along several axes."""
+        x, scale, zero_point = call.inputs
+        assert x is not None and scale is not None and zero_point is not None
+        if (x.dtype, scale.dtype) != ("float32", "float32"):
+            return Refusal(f"computes in float32, got {x.dtype} and {scale.dtype}")
+        if x.size == 0 or len(_axes(call)) > 1:
             return Refusal("takes arrays with elements, and scales of one element or of one axis")
-        return refuse_rank(call)
+        return _refuse_levels(call, ("zero_point",), _LEVELS)
 
     def forward(self, call: Call) -> Runner:
-        """Prepare the rounding or the product."""
-        arrays = forward_arrays(call)
-        axes = _axes(call)
-        x = arrays[0]
-        assert x is not None
+        """Prepare the rounding."""
+        arrays, axes = forward_arrays(call), _axes(call)
         views = [desc and ArrayDesc(desc.shape or (1,), desc.dtype) for desc in arrays]
-        runner: Runner = _native.prepare(self._operation, arrays, views=views, axis=axes[0] if axes else 0)
+        runner: Runner = _native.prepare("quantize_integers", arrays, views=views, axis=axes[0] if axes else 0)
         return runner
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -154,5 +136,5 @@ def _axes(call: Call) -> list[int]:
 INTEGERS: Final[Mapping[str, Kernel]] = {
     "ConvInteger": ConvInteger(),
     "MatMulInteger": MatmulInteger(),
-    "QuantizeInteger": Levels("quantize_integers", of_numbers=True),
+    "QuantizeInteger": QuantizeInteger(),
 }

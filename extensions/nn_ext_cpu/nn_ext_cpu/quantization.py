@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from nn_core.ext import Call, Kernel
-from nn_ext_cpu.choice import FirstOf
-from nn_ext_cpu.integers import Levels
 from nn_ext_cpu.pointwise import Pointwise
 
 #: 0 within (-1, 1) and for NaN, where binary functions have a slope, else 1.
@@ -42,15 +40,12 @@ QUANTIZATION: Final[Mapping[str, Kernel]] = {
     ),
     "BinaryTanh": Pointwise("one = greater_scalar x ; 0\ny = axpb one ; 2 -1", {"x": f"{_OUTSIDE}\ndx = mask_zero dy out"}),
     "FixedPointQuantize": Pointwise(_fixed_point, _fixed_point_gradient),
-    "DequantizeLinear": FirstOf(
-        Levels("dequantize_integers", of_numbers=False),
-        Pointwise(
-            "difference = sub x zero_point\ny = mul difference scale",
-            {
-                "x": "dx = mul dy scale",
-                "scale": "difference = sub x zero_point\ndscale = mul dy difference",
-                "zero_point": "dzero_point = neg_mul dy scale",
-            },
-        ),
+    "DequantizeLinear": Pointwise(
+        "difference = sub x zero_point\ny = mul difference scale",
+        {
+            "x": "dx = mul dy scale",
+            "scale": "difference = sub x zero_point\ndscale = mul dy difference",
+            "zero_point": "dzero_point = neg_mul dy scale",
+        },
     ),
 }

@@ -157,18 +157,6 @@ def test_rounding_is_that_of_the_reference(rng: Rng, dtype: Any) -> None:
             assert_equal(F.quantize_integer, x, np.asarray(scale), np.asarray(zero))
 
 
-@pytest.mark.usefixtures("isa")
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
-def test_numbers_of_levels_are_those_of_the_reference(rng: Rng, dtype: Any) -> None:
-    for shape in ((), (7,), (3, 4, 5, 6), (2, 33)):
-        for axis in (None, *range(len(shape))):
-            along = tuple(length if k == axis else 1 for k, length in enumerate(shape))
-            scale = rng.normal(size=along).astype(np.float32)
-            assert_equal(
-                F.dequantize_linear, np.asarray(levels(rng, shape, dtype)), scale, np.asarray(levels(rng, along, dtype))
-            )
-
-
 def test_what_the_loops_do_not_take_is_refused(rng: Rng) -> None:
     a, b = levels(rng, (3, 4), np.int16), levels(rng, (4, 2), np.uint8)
     context = nn.Context(["cpu:float", "reference:float"])

@@ -1,17 +1,18 @@
-// Products of levels, and levels of numbers. Levels are integers of 8 bits (those of quantize_integers and
-// dequantize_integers may have 16), zero points have a dtype of their own.
+// Products of levels, and levels of numbers. Levels are integers of 8 bits, those of quantize_integers perhaps of 16,
+// and zero points have a dtype of their own.
 //   matmul_integers      a (A, M, K), b (B, K, N), zero points of one element or of M and N or none, bias (N) or none
 //                        -> y (max(A, B), M, N), int32; A and B are equal, or one of them is 1
 //   conv_integers        x (B, C, spatial axes), weight (K, C / G, kernel), zero points of one element, that of the
 //                        weight of one or K, or none, bias (K) or none -> y (B, K, spatial axes), int32
 //   quantize_integers    x float32, scale float32, zero point -> y of the dtype of the zero point
-//   dequantize_integers  x levels, scale float32, zero point -> y float32
-// Scales and zero points of the last two have one element, or one for each place of the setting `axis`. Sums are exact
+// Scales and zero points of the last one have one element, or one for each place of the setting `axis`. Sums are exact
 // and wrap around as int32: (a - p) (b - q) is a b less products of sums and zero points, all modulo 2^32. O(M K N).
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/register.hpp"
 #include "support/blocks.hpp"
@@ -250,20 +251,41 @@ class MatmulIntegers : public Op {
   std::shared_ptr<WeightCache> cache_;
 };
 
-/// The bytes of a line at steps of `step` from `start` on; `border` outside of [0, length).
-void copy_line(const uint8_t* line, int64_t start, int64_t step, int64_t length, uint8_t border, int64_t n,
-               uint8_t* to) {
-  const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, n),
-                high = std::clamp<int64_t>(start < length ? (length - start + step - 1) / step : 0, low, n);
-  std::fill_n(to, low, border);
-  const uint8_t* from = line + start + low * step;
-  if (step == 1) {
-    std::copy_n(from, high - low, to + low);
+/// Copies few bytes; a call of the library takes longer than most lines of an image.
+inline void copy_bytes(const uint8_t* from, int64_t n, uint8_t* to) {
+  if (n >= 16) {
+    for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(to + i, from + i, 16);
+    std::memcpy(to + n - 16, from + n - 16, 16);
+  } else if (n >= 4) {
+    const int64_t half = n >= 8 ? 8 : 4;
+    if (half == 8) {
+      std::memcpy(to, from, 8);
+      std::memcpy(to + n - 8, from + n - 8, 8);
+    } else {
+      std::memcpy(to, from, 4);
+      std::memcpy(to + n - 4, from + n - 4, 4);
+    }
   } else {
-    for (int64_t i = low; i < high; ++i, from += step) to[i] = *from;
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
   }
-  std::fill_n(to + high, n - high, border);
 }
+
+/// Copies each Step-th byte, or each `step`-th where Step is 0.
+template <int64_t Step>
+void copy_strided(const uint8_t* __restrict__ from, int64_t step, int64_t n, uint8_t* __restrict__ to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = from[i * (Step > 0 ? Step : step)];
+}
+
+/// What a tap reads of one line of positions: `n` numbers of a channel from `from` on.
+struct Span {
+  int64_t from, to, n;
+};
+
+/// What each tap reads of the positions of a piece, and whether that is all of them.
+struct TapSpans {
+  std::vector<Span> spans;
+  bool is_whole;
+};
 
 class ConvIntegers : public Op {
  public:
@@ -375,25 +397,49 @@ class ConvIntegers : public Op {
 
   /// to[channel][tap][position]
   void unfold(const uint8_t* x, uint8_t border, int64_t begin, int64_t end, uint8_t* to) const {
-    const auto& [outer, middle, inner] = grid_.axes;
+    const std::vector<TapSpans> taps = tap_spans(begin, end);
+    const int64_t step = grid_.axes[2].step, n = end - begin;
     for (int64_t channel = 0; channel < channels_; ++channel, x += x_size_) {
-      for (const Axis::Tap& first : outer.taps) {
-        for (const Axis::Tap& second : middle.taps) {
-          for (const Axis::Tap& third : inner.taps) {
-            for_each_line(grid_, begin, end, [&](const Three& t, int64_t place, int64_t n) {
-              const int64_t at0 = t[0] * outer.step + first.offset, at1 = t[1] * middle.step + second.offset;
-              if (at0 < 0 || at0 >= outer.length || at1 < 0 || at1 >= middle.length) {
-                std::fill_n(to + place, n, border);
-                return;
-              }
-              copy_line(x + (at0 * middle.length + at1) * inner.length, t[2] * inner.step + third.offset, inner.step,
-                        inner.length, border, n, to + place);
-            });
-            to += end - begin;
+      for (const TapSpans& tap : taps) {
+        if (!tap.is_whole) std::fill_n(to, n, border);
+        for (const Span& span : tap.spans) {
+          if (step == 1) {
+            copy_bytes(x + span.from, span.n, to + span.to);
+          } else if (step == 2) {
+            copy_strided<2>(x + span.from, 2, span.n, to + span.to);
+          } else {
+            copy_strided<0>(x + span.from, step, span.n, to + span.to);
           }
+        }
+        to += n;
+      }
+    }
+  }
+
+  std::vector<TapSpans> tap_spans(int64_t begin, int64_t end) const {
+    const auto& [outer, middle, inner] = grid_.axes;
+    std::vector<TapSpans> taps;
+    for (const Axis::Tap& first : outer.taps) {
+      for (const Axis::Tap& second : middle.taps) {
+        for (const Axis::Tap& third : inner.taps) {
+          TapSpans tap{{}, true};
+          for_each_line(grid_, begin, end, [&](const Three& t, int64_t place, int64_t n) {
+            const int64_t at0 = t[0] * outer.step + first.offset, at1 = t[1] * middle.step + second.offset;
+            const bool is_inside = at0 >= 0 && at0 < outer.length && at1 >= 0 && at1 < middle.length;
+            const int64_t start = t[2] * inner.step + third.offset, step = inner.step;
+            const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, n);
+            const int64_t rest = inner.length - start;
+            const int64_t high = is_inside ? std::clamp<int64_t>(rest > 0 ? (rest + step - 1) / step : 0, low, n) : low;
+            if (high - low < n) tap.is_whole = false;
+            if (high == low) return;
+            tap.spans.push_back(
+                {(at0 * middle.length + at1) * inner.length + start + low * step, place + low, high - low});
+          });
+          taps.push_back(std::move(tap));
         }
       }
     }
+    return taps;
   }
 
   static constexpr int64_t kBytes = 131072;
@@ -532,29 +578,26 @@ std::unique_ptr<Op> make_conv(const Signature& s) {
   return std::make_unique<ConvIntegers>(s);
 }
 
-/// Between numbers and levels, in which scales and zero points are one number or those of an axis.
-class Levels : public Op {
+/// The levels of numbers.
+class QuantizeIntegers : public Op {
  public:
-  Levels(const Signature& s, size_t numbers, size_t levels)
-      : blocks_(s.contiguous(numbers), s.args.integer("axis")),
-        type_(level_type(s.arrays.at(levels).value_or(ArrayDesc{}).dtype)),
+  explicit QuantizeIntegers(const Signature& s)
+      : blocks_(s.contiguous(0), s.args.integer("axis")),
+        type_(level_type(s.arrays.at(3).value_or(ArrayDesc{}).dtype)),
         scales_(s.contiguous(1).size()),
         zero_(s, 2) {
-    s.contiguous(levels, s.arrays[levels]->dtype);
+    s.contiguous(3, s.arrays[3]->dtype);
     for (const int64_t count : {scales_, zero_.count()})
       NN_CHECK(count == 1 || count == blocks_.c, "scales must be one number or those of the axis, got " << count);
     is_uniform_ = scales_ == 1 && zero_.count() == 1;
+    item_ = item_size(s.arrays[3]->dtype);
   }
 
-  bool independent_of_threads() const override { return true; }
-  double cost() const override { return static_cast<double>(blocks_.a * blocks_.b * blocks_.c) * 0.3; }
-
- protected:
-  /// Calls body(first element, count, scales, zero points, each).
-  template <class Body>
-  void visit(void* const* arrays, const Body& body) const {
+  void run(void* const* arrays) const override {
     const auto [a, c, b] = blocks_;
+    const auto* x = static_cast<const float*>(arrays[0]);
     const auto* scale = static_cast<const float*>(arrays[1]);
+    auto* y = static_cast<char*>(arrays[3]);
     const int64_t n = is_uniform_ ? 1 : c;
     Scratch scratch(Scratch::bytes<float>(n) + Scratch::bytes<int32_t>(n));
     auto* scales = scratch.take<float>(n);
@@ -563,56 +606,34 @@ class Levels : public Op {
       scales[i] = scale[scales_ == 1 ? 0 : i];
       zeros[i] = zero_.at(arrays, i);
     }
+    const auto quantize = [&](int64_t begin, int64_t count, int64_t k, bool each) {
+      loops_.quantize(x + begin, count, scales + k, zeros + k, each, type_, y + begin * item_);
+    };
     constexpr int64_t kPiece = 16384;
     if (is_uniform_) {
-      parallel_for(
-          a * c * b, kPiece, [&](int64_t begin, int64_t end, int) { body(begin, end - begin, scales, zeros, false); },
-          64);
+      const auto body = [&](int64_t begin, int64_t end, int) { quantize(begin, end - begin, 0, false); };
+      parallel_for(a * c * b, kPiece, body, 64);
     } else if (b == 1) {
       parallel_for(a, kPiece / c + 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) body(i * c, c, scales, zeros, true);
+        for (int64_t i = begin; i < end; ++i) quantize(i * c, c, 0, true);
       });
     } else {
       parallel_for(a * c, kPiece / b + 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) body(i * b, b, scales + i % c, zeros + i % c, false);
+        for (int64_t i = begin; i < end; ++i) quantize(i * b, b, i % c, false);
       });
     }
   }
 
+  bool independent_of_threads() const override { return true; }
+  double cost() const override { return static_cast<double>(blocks_.size()) * 0.6; }
+
+ private:
   const IntegerLoops& loops_ = vectors().integers;
   Blocks blocks_;
   LevelType type_;
-  int64_t scales_;
+  int64_t scales_, item_;
   ZeroPoint zero_;
-  bool is_uniform_ = false;
-};
-
-int64_t size_of(LevelType type) { return type == LevelType::kInt8 || type == LevelType::kUInt8 ? 1 : 2; }
-
-class QuantizeIntegers : public Levels {
- public:
-  explicit QuantizeIntegers(const Signature& s) : Levels(s, 0, 3) {}
-
-  void run(void* const* arrays) const override {
-    const auto* x = static_cast<const float*>(arrays[0]);
-    auto* y = static_cast<char*>(arrays[3]);
-    visit(arrays, [&](int64_t begin, int64_t n, const float* scale, const int32_t* zero, bool each) {
-      loops_.quantize(x + begin, n, scale, zero, each, type_, y + begin * size_of(type_));
-    });
-  }
-};
-
-class DequantizeIntegers : public Levels {
- public:
-  explicit DequantizeIntegers(const Signature& s) : Levels(s, 3, 0) {}
-
-  void run(void* const* arrays) const override {
-    const auto* x = static_cast<const char*>(arrays[0]);
-    auto* y = static_cast<float*>(arrays[3]);
-    visit(arrays, [&](int64_t begin, int64_t n, const float* scale, const int32_t* zero, bool each) {
-      loops_.dequantize(x + begin * size_of(type_), n, scale, zero, each, type_, y + begin);
-    });
-  }
+  bool is_uniform_;
 };
 
 }  // namespace
@@ -621,7 +642,6 @@ void register_integers(Registry& registry) {
   registry.add("matmul_integers", make<MatmulIntegers>);
   registry.add("conv_integers", make_conv);
   registry.add("quantize_integers", make<QuantizeIntegers>);
-  registry.add("dequantize_integers", make<DequantizeIntegers>);
 }
 
 }  // namespace nn_cpu
