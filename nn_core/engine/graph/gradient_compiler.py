@@ -1,7 +1,6 @@
 """Lowers the gradients of nodes into a plan: a kernel or a gradient rule each, and the sums that they lead to."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
@@ -25,9 +24,6 @@ from nn_core.engine.graph.python_function import PythonBackward
 from nn_core.engine.graph.zero_copy import arrangement_of, show_parts, show_whole
 from nn_core.errors import GraphError
 from nn_core.settings import is_enabled
-
-#: Functions whose gradients are that of their result, where they are of its shape.
-_PASSING: Final = frozenset({"Add2", "AddN", "AddScalar", "Identity"})
 
 
 class GradientCompiler:
@@ -109,7 +105,7 @@ class GradientCompiler:
 
     def _not_passed(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
         """Let inputs share the gradient of the result where theirs is the same; return which others are wanted."""
-        grad = self._shareable(node.storages[0]) if node.spec.name in _PASSING else None
+        grad = self._shareable(node.storages[0]) if node.spec.has("passes_gradient") else None
         if grad is None or grad.space is not kernel.space:
             return wanted
         inputs = zip(wanted, node.inputs, kernel.input_dtypes, strict=True)

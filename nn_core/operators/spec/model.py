@@ -68,6 +68,7 @@ TAGS: Final[Mapping[str, str]] = {
     "recomputable": "the results do not depend on what `updates` rewrites, and can be computed again",
     "keeps_gradient": "backward() writes the gradient of the first output over the values of the last input",
     "numeric_mask": "a graph whose input `mask` holds booleans, which would be added as 1 and 0, is refused",
+    "passes_gradient": "the gradient of an input is that of the output, summed over the axes that were broadcast",
     "dynamic_shape": "the shape of the output is known only after it has run",
 }
 

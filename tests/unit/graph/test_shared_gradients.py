@@ -6,7 +6,9 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.engine.graph.backward import backward_plan
+from nn_core.operators.spec.builtin import BY_NAME, SPECS
 from nn_core.settings import without
+from nn_core.testing.operators import run_gradient
 
 SHAPE = (3, 4)
 
@@ -154,3 +156,14 @@ def test_the_gradient_that_the_caller_gives_stays_as_it_is():
     np.testing.assert_array_equal(given.data, np.ones(SHAPE))
     for each in found[1:]:
         np.testing.assert_array_equal(each, found[0])
+
+
+@pytest.mark.parametrize("name", sorted(spec.name for spec in SPECS if spec.has("passes_gradient")))
+def test_rules_of_functions_that_pass_gradients_return_them(name):
+    """The tag lets inputs share the gradient of the output, so it must be what the rule gives."""
+    rng = np.random.default_rng(0)
+    spec = BY_NAME[name]
+    inputs = [rng.normal(size=(2, 3)) for _ in range(2 if spec.variadic else len(spec.inputs))]
+    grad = rng.normal(size=(2, 3))
+    for found in run_gradient(name, *inputs, grads=[grad]):
+        np.testing.assert_array_equal(found, grad)

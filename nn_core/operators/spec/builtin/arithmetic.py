@@ -8,12 +8,14 @@ from nn_core.operators.spec.model import ArgSpec, BackwardSpec, FunctionSpec, In
 ADD2 = FunctionSpec(
     name="Add2", api="add2", topic="arithmetic", doc="Add two arrays element by element, with broadcasting.",
     inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),),
-    args=(ArgSpec(name="inplace", type="bool", default=False),), shape="broadcast", tags=("pointwise", "inplace_ok"),
+    args=(ArgSpec(name="inplace", type="bool", default=False),), shape="broadcast",
+    tags=("pointwise", "inplace_ok", "passes_gradient"),
 )
 
 ADD_N = FunctionSpec(
     name="AddN", api="add_n", topic="arithmetic", doc="Add any number of arrays of one shape element by element.",
-    inputs=(InputSpec(name="x", variadic=True),), outputs=(OutputSpec(name="y"),), tags=("pointwise", "inplace_ok"),
+    inputs=(InputSpec(name="x", variadic=True),), outputs=(OutputSpec(name="y"),),
+    tags=("pointwise", "inplace_ok", "passes_gradient"),
 )
 
 BC_ADD2 = FunctionSpec(
@@ -62,7 +64,7 @@ ADD_SCALAR = FunctionSpec(
     name="AddScalar", api="add_scalar", topic="arithmetic", doc="Add a number to every element.",
     inputs=(InputSpec(name="x"),), outputs=(OutputSpec(name="y"),),
     args=(ArgSpec(name="val", type="float", default=1.0), ArgSpec(name="inplace", type="bool", default=False)),
-    shape="same_as x", tags=("pointwise", "inplace_ok"),
+    shape="same_as x", tags=("pointwise", "inplace_ok", "passes_gradient"),
 )
 
 MUL_SCALAR = FunctionSpec(

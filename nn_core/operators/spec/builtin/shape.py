@@ -148,7 +148,7 @@ MESHGRID = FunctionSpec(
 IDENTITY = FunctionSpec(
     name="Identity", api="identity", topic="shape", doc="Return the input.",
     inputs=(InputSpec(name="x", dtype="same"),), outputs=(OutputSpec(name="y", dtype="same"),), shape="same_as x",
-    tags=("pointwise", "inplace_ok"),
+    tags=("pointwise", "inplace_ok", "passes_gradient"),
 )
 
 CONSTANT = FunctionSpec(
