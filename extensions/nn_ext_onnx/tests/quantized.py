@@ -54,6 +54,16 @@ def convolutional(rng, opset):
     return model_of(nodes, {"x": [2, 3, 12, 12]}, {"y": [2, 7]}, constants, opset)
 
 
+def pooled(rng, opset):
+    nodes = [
+        make("Conv", ["x", "w1", "b1"], ["c1"], pads=[1, 1, 1, 1]),
+        make("AveragePool", ["c1"], ["p"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+        make("Conv", ["p", "w2", "b2"], ["y"]),
+    ]
+    constants = {"w1": _drawn(rng, 8, 3, 3, 3), "b1": _drawn(rng, 8), "w2": _drawn(rng, 6, 8, 3, 3), "b2": _drawn(rng, 6)}
+    return model_of(nodes, {"x": [2, 3, 12, 12]}, {"y": [2, 6, 4, 4]}, constants, opset)
+
+
 def residual(rng, opset):
     nodes = [
         make("Conv", ["x", "w1"], ["c1"], pads=[1, 1, 1, 1], group=4),
@@ -112,7 +122,7 @@ def enlarging(rng, opset):
     return model_of(nodes, {"x": [1, 3, 6, 6]}, {"y": [1, 2, 12, 12]}, constants, opset)
 
 
-NETS = {net.__name__: net for net in (dense, convolutional, residual, attention, recurrent, enlarging)}
+NETS = {net.__name__: net for net in (dense, convolutional, pooled, residual, attention, recurrent, enlarging)}
 
 
 class Samples(CalibrationDataReader):

@@ -28,6 +28,8 @@ from nn_ext_onnx.backend import prepare, run_model
 QUICK = [("dense", 13), ("convolutional", 17), ("residual", 21), ("attention", 11), ("recurrent", 13)]
 #: onnxruntime does not load its own quantizer's models of this kind.
 INVALID = {(net, "qdq_channels", 11) for net in NETS}
+#: Averages of levels are often halfway between two, and go to either by the order of a sum; a product follows.
+MOST = {"pooled": 2.01}
 UINT8, INT32 = TensorProto.UINT8, TensorProto.INT32
 
 
@@ -72,7 +74,7 @@ def test_quantized_models_run_in_integers(tmp_path, way, net, product):
 def test_all_quantized_models_are_within_a_step_of_onnxruntime(tmp_path, opset):
     cases = [(net, way, opset) for net in NETS for way in WAYS if not (net == "enlarging" and opset < 13)]
     found = {case: steps_apart(*case, tmp_path / "net.onnx") for case in cases if case not in INVALID}
-    assert {case: steps for case, steps in found.items() if steps > 1.01} == {}
+    assert {case: steps for case, steps in found.items() if steps > MOST.get(case[0], 1.01)} == {}
 
 
 # Single functions ---------------------------------------------------------------------------------------------------
@@ -240,6 +242,14 @@ def test_numbers_are_quantized_dynamically():
         for wanted, given, step in zip(expected(model, {"x": values}), found, (1, 0, 1), strict=True):
             assert given.dtype == wanted.dtype
             np.testing.assert_allclose(given, wanted.astype(float), rtol=1e-6, atol=step)
+
+
+@pytest.mark.parametrize("case", ["add", "sigmoid", "softmax", "average", "gemm"])
+def test_functions_without_a_schema_compute_in_the_number_type_of_the_context(case):
+    kind, attributes, arrays = FUNCTIONS[case]
+    model, _ = one_node(kind, attributes, arrays)
+    types = {entry for f in functions_of(load(model).outputs.values()) for entry in f.context.backend}
+    assert not any(entry.endswith(":double") for entry in types)
 
 
 # Constants ----------------------------------------------------------------------------------------------------------

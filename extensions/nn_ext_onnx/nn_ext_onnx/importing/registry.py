@@ -186,7 +186,7 @@ def find(domain: str, name: str, version: int) -> Converter | None:
 def number_type(node: Node) -> AbstractContextManager[Any]:
     """Let functions of float64 compute in it, whatever the number type of the context is."""
     dtypes = [*node.dtypes, *(value.dtype for value in node.inputs if value is not None)]
-    if np.dtype(np.float64) not in dtypes:
+    if not any(dtype is not None and dtype == np.float64 for dtype in dtypes):  # NumPy takes None for float64
         return nullcontext()
     current = nn.get_current_context()
     wide = [f"{backend.partition(':')[0]}:double" for backend in current.backend]
