@@ -383,3 +383,11 @@ def test_subclasses_with_room_for_attributes_may_use_every_name():
     assert (x.value, x.requires_grad, x.anything) == (3, True, "a")
     with pytest.raises(UnknownAttributeError, match="hint: grad is"):
         _ = x.gradient
+
+
+@pytest.mark.parametrize("kind", [nn.Variable, nn.NdArray])
+def test_the_ways_to_make_an_object_are_methods_of_its_class(kind):
+    """Tools that read documentation looked for them in the functions that make them."""
+    for name in ("__new__", "__init__"):
+        way = getattr(kind, name)
+        assert (way.__name__, way.__qualname__, way.__module__) == (name, f"{kind.__name__}.{name}", kind.__module__)

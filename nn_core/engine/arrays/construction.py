@@ -60,4 +60,6 @@ def _ways_of(construct: Callable[..., None], name: str) -> tuple[Callable[..., A
             guarded(self, *args, **kwargs)
 
     new.__signature__ = init.__signature__ = signature(construct)  # type: ignore[attr-defined]  # functions take attributes
+    for way, own in ((new, "__new__"), (init, "__init__")):  # tools take them for methods of the class by these
+        way.__name__, way.__qualname__, way.__module__ = own, f"{name}.{own}", construct.__module__
     return new, init
