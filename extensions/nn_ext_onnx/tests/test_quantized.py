@@ -29,7 +29,7 @@ QUICK = [("dense", 13), ("convolutional", 17), ("residual", 21), ("attention", 1
 #: onnxruntime does not load its own quantizer's models of this kind.
 INVALID = {(net, "qdq_channels", 11) for net in NETS}
 #: Averages of levels are often halfway between two, and go to either by the order of a sum; a product follows.
-MOST = {"pooled": 2.01}
+MOST = {"pooled": 3.01}
 UINT8, INT32 = TensorProto.UINT8, TensorProto.INT32
 
 
