@@ -1,5 +1,6 @@
 """The documentation is true: its code runs, its links lead somewhere, and it names what there is."""
 
+import importlib
 import inspect
 import os
 import pkgutil
@@ -235,3 +236,20 @@ def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
         result = CliRunner().invoke(main, shlex.split(command)[1:])
         assert result.exit_code != 0
         assert _fits(result.output.rpartition("Error: ")[2], message), result.output
+
+
+def test_the_site_finds_what_pages_of_the_interface_name():
+    """The site looks at modules as they are imported: it knows of them what `dir` lists."""
+    named = re.findall(
+        r"^::: ([\w.]+)$", "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("api/*.md")), re.M
+    )
+    assert len(named) > 100
+    missing = []
+    for name in named:
+        owner, _, attribute = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            if attribute not in dir(importlib.import_module(owner)):
+                missing.append(name)
+    assert not missing

@@ -62,5 +62,7 @@ def hide_submodules(module: str) -> None:
 
 
 def _own_names(module: str) -> set[str]:
+    """Return the public names of a module: those in ``__all__``, and classes of its own that it has beside them."""
     own = vars(sys.modules[module])
-    return set(own.get("__all__", ())) or {name for name in own if not name.startswith("_")}
+    beside = {name for name, value in own.items() if isinstance(value, type) and value.__module__.startswith(f"{module}.")}
+    return {*own["__all__"], *beside} if "__all__" in own else {name for name in own if not name.startswith("_")}
