@@ -82,6 +82,7 @@ void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
   const Dims &to = walk.strides[0], &from = walk.strides[1];
   const int64_t rows = walk.shape[axis], columns = walk.shape[last];
   const int64_t tiles = (rows + kTile - 1) / kTile;
+  const bool is_wide = std::min(rows, columns) >= 8;  // parts of vectors are written slowly
   const int64_t planes = walk.size / (rows * columns);
   parallel_for(planes * tiles, std::max<int64_t>(1, kGrain / (kTile * columns)), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
@@ -94,11 +95,13 @@ void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
       }
       const int64_t first = item % tiles * kTile, stop = std::min(rows, first + kTile);
       if constexpr (sizeof(T) >= 4) {
-        using Number = std::conditional_t<sizeof(T) == 4, float, double>;  // of which only the bits are moved
-        number_loops<Number>().transpose(reinterpret_cast<const Number*>(source + from_plane + first), columns,
-                                         stop - first, from[last],
-                                         reinterpret_cast<Number*>(target + to_plane + first * to[axis]), to[axis]);
-        continue;
+        if (is_wide) {
+          using Number = std::conditional_t<sizeof(T) == 4, float, double>;  // of which only the bits are moved
+          number_loops<Number>().transpose(reinterpret_cast<const Number*>(source + from_plane + first), columns,
+                                           stop - first, from[last],
+                                           reinterpret_cast<Number*>(target + to_plane + first * to[axis]), to[axis]);
+          continue;
+        }
       }
       for (int64_t column = 0; column < columns; column += kTile) {
         const int64_t column_stop = std::min(columns, column + kTile);
