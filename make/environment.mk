@@ -10,7 +10,7 @@ EXTENSIONS := $(addprefix ./extensions/nn_ext_,cuda cudnn nnp c contrib sklearn 
 	$(addprefix ./extensions/nn_ext_,onnx[test] mpi[mpich]) # the last two are about 150 MB installed
 # What builds our packages. It is installed once, and not into a folder of its own for each build: then paths stay as they are,
 # and only what has changed is compiled again.
-BUILD_PACKAGES := 'hatchling>=1.25,<2' editables 'scikit-build-core>=0.10,<2' 'pybind11>=3,<4' cmake ninja 'setuptools>=77' pip \
+BUILD_PACKAGES := 'hatchling>=1.27,<2' editables 'scikit-build-core>=0.11,<2' 'pybind11>=3,<4' cmake ninja 'setuptools>=77' pip \
 	"onednn-devel-cpu-gomp>=2023.2,<2024; sys_platform == 'linux' and platform_machine == 'x86_64'"
 PIP_INSTALL := $(BIN)/python -m pip install --quiet
 
