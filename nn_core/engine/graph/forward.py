@@ -22,9 +22,9 @@ from nn_core.engine.graph.fused_chain import CHAINS
 from nn_core.engine.graph.hooks import Hook, NodeHook, active_hooks
 from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.inference_fusion import fused
+from nn_core.engine.graph.mask_kinds import require_kind
 from nn_core.engine.graph.memory import Buffer
 from nn_core.engine.graph.node import RESHAPED, Node, Value, forward_order
-from nn_core.engine.graph.numeric_masks import require_numbers
 from nn_core.engine.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.engine.graph.plan_cache import refuse_turn
 from nn_core.engine.graph.python_function import PythonForward
@@ -220,7 +220,7 @@ def emit_forward(
     builder: Builder, node: Node, kernel: PreparedKernel, contiguous: set[SyncedArray], *, again: bool = False
 ) -> None:
     """Add the forward operation of `node`; with `again`, one that leaves running statistics alone."""
-    require_numbers(node, builder.data)
+    require_kind(node, builder.data)
     as_stored = _takes_as_stored(builder, node, kernel.layout, contiguous)
     inputs = _read_inputs(builder, node, kernel, as_stored, again)
     outputs = _output_buffers(node, kernel, contiguous, as_stored)

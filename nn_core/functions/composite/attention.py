@@ -11,8 +11,8 @@ from nn_core.engine.error_messages.refusal import require_axes
 from nn_core.engine.error_messages.whole import takes_whole_numbers
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
+from nn_core.engine.graph.mask_kinds import expect_kind
 from nn_core.engine.graph.modes import AUTO_FORWARD
-from nn_core.engine.graph.numeric_masks import expect_numbers
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions import attention as operators
 from nn_core.functions.activation import softmax
@@ -54,7 +54,7 @@ def scaled_dot_product_attention(
         k: S keys. Shape (B_1, ..., B_k, S, E).
         v: One value of V features for each key. Shape (B_1, ..., B_k, S, V).
         mask: Added to the scores; -inf where a query must not see a key. One that has the dtype bool when the function is
-            called is True where a query sees a key; what is written to it later is read in the same way. Shape broadcast
+            called is True where a query sees a key, and must stay so in a static graph. Shape broadcast
             to (B_1, ..., B_k, L, S).
         is_causal: Query i sees the keys 0 to i only.
         scale: Factor of the scores. Default: 1 / sqrt(E).
@@ -65,8 +65,8 @@ def scaled_dot_product_attention(
         Averaged values, shape (B_1, ..., B_k, L, V). A query that sees no key gives zeros.
 
     Raises:
-        GraphError: by forward(), when a mask has become boolean after the call, or is the boolean result of a function of a
-            static graph, such as `broadcast`.
+        GraphError: by forward(), when a mask has become boolean after the call, or is boolean no longer, or is the boolean
+            result of a function of a static graph, such as `broadcast`.
 
     References:
         Vaswani et al. (2017), Attention is all you need, section 3.2.1. Dao et al. (2022), FlashAttention: fast and
@@ -78,7 +78,9 @@ def scaled_dot_product_attention(
         >>> F.scaled_dot_product_attention(q, k, v, sees).shape
         (2, 4, 6, 8)
     """
-    return operators.scaled_dot_product_attention(q, k, v, _as_numbers(mask), is_causal, scale, n_outputs, outputs)
+    return operators.scaled_dot_product_attention(
+        q, k, v, _as_numbers(mask, "scaled_dot_product_attention"), is_causal, scale, n_outputs, outputs
+    )
 
 
 @one_kind
@@ -117,7 +119,7 @@ def dropout_attention(
 
     Raises:
         ArgumentError: when p is outside of [0, 1).
-        GraphError: by forward(), when a mask has become boolean after the call.
+        GraphError: by forward(), when a mask has become boolean after the call, or is boolean no longer.
 
     Notes:
         The weights that are kept are divided by 1 - p. The numbers are those that `dropout` of the weights draws from the
@@ -129,13 +131,20 @@ def dropout_attention(
         >>> y.shape
         (2, 4, 6, 8)
     """
-    y, drawn = operators.dropout_attention(q, k, v, _as_numbers(mask), p, is_causal, scale, seed, n_outputs, outputs)
+    y, drawn = operators.dropout_attention(
+        q, k, v, _as_numbers(mask, "dropout_attention"), p, is_causal, scale, seed, n_outputs, outputs
+    )
     return y, drawn
 
 
-def _as_numbers(mask: Operand | None) -> Operand | None:
+def _as_numbers(mask: Operand | None, function: str) -> Operand | None:
     """Return a mask that is added to scores: of booleans 0 where a query sees a key, and -inf elsewhere."""
-    return log(mask) if mask is not None and _is_boolean(mask) else mask
+    if mask is None or not _is_boolean(mask):
+        return mask
+    result = log(mask)
+    if isinstance(result, Variable):
+        expect_kind(result, function, 0, is_boolean=True)
+    return result
 
 
 def _is_boolean(mask: Operand) -> bool:
@@ -197,7 +206,7 @@ def multi_head_attention(
     Raises:
         ShapeError: when axes or lengths do not fit each other.
         ArgumentError: when num_heads does not divide E and Ev, or dropout is outside of [0, 1).
-        GraphError: by forward(), when additive_mask has become boolean after the call.
+        GraphError: by forward(), when additive_mask has become boolean after the call, or is boolean no longer.
 
     Notes:
         Where all keys of a row are ignored the weights are equal.
@@ -216,7 +225,7 @@ def multi_head_attention(
     projections = {"q_weight": q_weight, "k_weight": k_weight, "v_weight": v_weight, "out_weight": out_weight}
     require_axes("multi_head_attention", ("inputs", "outputs"), **projections)
     _check_sequences(query, key, value)
-    additive_mask = _as_numbers(additive_mask)
+    additive_mask = _as_numbers(additive_mask, "multi_head_attention")
     n_target, n_batch, _ = query.shape
     n_source = key.shape[0]
     embed, embed_v = q_weight.shape[1], v_weight.shape[1]
@@ -295,7 +304,7 @@ def _mask(additive: Operand | None, padding: Operand | None, num_heads: int) -> 
 def _adding(result: Operand, position: int) -> Operand:
     """Return a result that reads a mask at this position, which must not become boolean."""
     if isinstance(result, Variable):
-        expect_numbers(result, "multi_head_attention", position)
+        expect_kind(result, "multi_head_attention", position, is_boolean=False)
     return result
 
 

@@ -222,6 +222,34 @@ def test_a_mask_that_becomes_boolean_after_the_call_is_refused(context, attend):
         assert np.allclose(attend(q.data, q.data, q.data, nn.NdArray.from_numpy_array(sees)).data, expected, atol=1e-6)
 
 
+def of_several_heads(q, k, v, mask):
+    weights = [nn.Variable.from_numpy_array(np.eye(3)) for _ in range(4)]
+    return F.multi_head_attention(*[F.transpose(x, (1, 0, 2)) for x in (q, k, v)], 1, *weights, additive_mask=mask)[0]
+
+
+@pytest.mark.parametrize("context", ["cpu", "reference"])
+@pytest.mark.parametrize(
+    "attend",
+    [F.scaled_dot_product_attention, lambda *given: F.dropout_attention(*given, p=0.0)[0], of_several_heads],
+    ids=["scaled_dot_product_attention", "dropout_attention", "multi_head_attention"],
+)
+def test_a_boolean_mask_that_gets_numbers_is_refused(context, attend):
+    """Zeros that mean "add nothing" would hide every key."""
+    sees = np.tri(4, dtype=bool)
+    q = nn.Variable.from_numpy_array(np.random.default_rng(5).normal(size=(2, 4, 3)))
+    with nn.context_scope(nn.Context([context])):
+        mask = nn.Variable.from_numpy_array(sees)
+        y = attend(q, q, q, mask)
+        y.forward()
+        expected = y.d.copy()
+        mask.d = np.zeros((4, 4))
+        with pytest.raises(nn.errors.GraphError, match=r"attention: a mask that was boolean .* must stay so, got float64"):
+            y.forward()
+        mask.d = sees
+        y.forward()
+        assert np.array_equal(y.d, expected)
+
+
 @pytest.mark.parametrize("further", [{}, {"key_padding_mask": (2, 4)}, {"attn_bias_k": (6,), "attn_bias_v": (6,)}])
 def test_boolean_masks_of_several_heads(further):
     rng = np.random.default_rng(5)
