@@ -9,7 +9,7 @@ from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
 from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, refuses_rest, require_fit
 from nn_core.engine.runtime.html import table
-from nn_core.errors import ArgumentError, UnknownAttributeError
+from nn_core.errors import ArgumentError, SignatureError, UnknownAttributeError
 from nn_core.logger import logger
 from nn_core.solvers.gradients import CLIP_GRAD_BY_NORM, SCALE_GRAD, WEIGHT_DECAY, Gradients, not_finite
 from nn_core.solvers.groups import Groups, why_nothing
@@ -128,6 +128,9 @@ class Solver(ChosenParameters):
 
     def __init__(self, *hyper: float) -> None:
         names = list(self.hyper_names)
+        if len(hyper) != len(names):
+            wanted = ", ".join(names) or "no numbers; S.Sgd and its like are solvers"
+            raise SignatureError(f"{type(self).__name__}: must be given {wanted}, got {len(hyper)} arguments")
         numbers = [checked_number(type(self).__name__, n, v) for n, v in zip(names, hyper, strict=True)]
         if self.decay_name is not None and self.decay_name not in names:
             names.append(self.decay_name)

@@ -63,8 +63,11 @@ def test_hooks_run_what_the_makefile_runs():
 
 
 @pytest.mark.parametrize("path", EXTENSIONS, ids=lambda path: path.parent.name)
-def test_tests_of_an_extension_know_the_options_of_the_kit(path):
-    assert "-p nn_core.testing.pytest_plugin" in path.read_text(encoding="utf-8")
+def test_tests_of_an_extension_take_the_options_of_the_whole_repository(path):
+    """pytest takes those of the first folder that has some, from the tests upwards."""
+    assert "[tool.pytest" not in path.read_text(encoding="utf-8")
+    assert not list(path.parent.glob("pytest.*")) and not list(path.parent.glob("setup.cfg"))
+    assert "-p nn_core.testing.pytest_plugin" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_options_of_the_kit_are_known_in_any_folder(tmp_path):

@@ -11,7 +11,7 @@ import nn_core.solvers as S
 from nn_core.engine.graph import backward
 from nn_core.solver import Solver
 
-METHODS = [method for method in vars(S).values() if isinstance(method, type) and Solver in method.__bases__]
+METHODS = [method for method in (getattr(S, name) for name in S.__all__) if Solver in method.__bases__]
 
 
 def parameter(rng, shape):

@@ -1,18 +1,14 @@
 """The numbers of a solver as attributes, and attributes that do not exist."""
 
-import inspect
-
 import numpy as np
 import pytest
 
 import nn_core as nn
 import nn_core.solvers as S
-from nn_core.errors import ArgumentError, NNCoreError, UnknownAttributeError
+from nn_core.errors import ArgumentError, NNCoreError, SignatureError, UnknownAttributeError
 from nn_core.solver import Solver
 
-METHODS = [
-    method for method in vars(S).values() if inspect.isclass(method) and issubclass(method, Solver) and method.hyper_names
-]
+METHODS = [getattr(S, name) for name in S.__all__]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
@@ -55,6 +51,11 @@ def test_assigning_the_numbers_is_as_giving_them_to_the_constructor(method):
             w.g = grads
             solver.update()
     np.testing.assert_array_equal(values[0].d, values[1].d)
+
+
+def test_the_class_of_all_solvers_takes_no_numbers():
+    with pytest.raises(SignatureError, match=r"^Solver: must be given no numbers; S\.Sgd .*got 1"):
+        S.Solver(nn.Variable((2,)))
 
 
 def test_the_learning_rate_by_its_two_names():
