@@ -20,7 +20,7 @@ from nn_core.core.memo import ParamMemo as ParamMemo
 from nn_core.core.memo import insert_parent_name as insert_parent_name
 from nn_core.core.tree import html_tree, shown, tree
 from nn_core.engine.error_messages.attributes import Misnamed
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import checked_flag, door
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import HOLDERS
 from nn_core.errors import ArgumentError
@@ -192,9 +192,10 @@ class Module:
 
     @training.setter
     def training(self, training: bool) -> None:
+        training = checked_flag("training", training)
         self.__dict__.pop("_evaluates", None)
         for _, module in self.walk():
-            object.__setattr__(module, "_training", bool(training))
+            object.__setattr__(module, "_training", training)
         if not training:
             self.__dict__["_evaluates"] = True
 

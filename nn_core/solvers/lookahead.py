@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from nn_core.errors import ArgumentError
 from nn_core.solvers.base import Solver
+from nn_core.solvers.numbers import checked_number
 from nn_core.solvers.wrapping import Wrapping
 from nn_core.typing import Array, Namespace
 
@@ -43,7 +44,7 @@ class Lookahead(Wrapping, closed=True):
     own_states = ("slow",)
 
     def __init__(self, solver: Solver, interval: int = 5, slow_step: float = 0.5) -> None:
-        if not 0 <= slow_step <= 1:
+        if not 0 <= checked_number("Lookahead", "slow_step", slow_step) <= 1:
             raise ArgumentError(f"Lookahead: slow_step must be from 0 to 1, got {slow_step!r}")
         super().__init__(solver, interval, slow_step)
 

@@ -15,6 +15,7 @@ from nn_core.solvers.base import Solver
 from nn_core.solvers.groups import active
 from nn_core.solvers.line_search import Point, Vector, search
 from nn_core.solvers.minimizing import SeveralPasses
+from nn_core.solvers.numbers import checked_number
 from nn_core.solvers.states import Slot
 from nn_core.solvers.update import BoundUpdate, ComputeTarget, Member, Rule
 from nn_core.solvers.wrapping import Wrapping
@@ -26,6 +27,8 @@ Gradients: TypeAlias = Callable[[], Any]
 _Pairs: TypeAlias = deque[tuple[Vector, Vector]]
 #: Pairs with less curvature than this, relative to their lengths, say nothing.
 _LEAST_CURVATURE: Final = 1e-10
+#: Two arrays are kept for each; more pairs than this only slow the directions down.
+_MAX_HISTORY: Final = 1000
 
 
 def _ascend(xp: Namespace, w: Array, g: Array, states: Sequence[Array], hyper: Sequence[float]) -> None:
@@ -76,7 +79,7 @@ class SAM(SeveralPasses, Wrapping, closed=True):
     own_names = ("rho",)
 
     def __init__(self, solver: Solver, rho: float = 0.05) -> None:
-        if not 0 <= rho < math.inf:
+        if not 0 <= checked_number("SAM", "rho", rho) < math.inf:
             raise ArgumentError(f"SAM: rho must be at least 0 and finite, got {rho!r}")
         self._is_at_w = False
         super().__init__(solver, rho)
@@ -149,7 +152,7 @@ class LBFGS(SeveralPasses, Solver, closed=True):
 
     Args:
         lr: Length at which the line search begins; 0 leaves the parameters where they are.
-        history: Number of pairs of changes that are kept.
+        history: Number of pairs of changes that are kept, at most 1000.
         max_iterations: Number of steps of an update.
         tolerance_grad: An update ends when no element of the gradient is larger.
         tolerance_change: An update ends when the loss, or every parameter, changes less.
@@ -192,6 +195,8 @@ class LBFGS(SeveralPasses, Solver, closed=True):
         tolerance_change: float = 1e-9,
     ) -> None:
         super().__init__(lr, history, max_iterations, tolerance_grad, tolerance_change)
+        if history > _MAX_HISTORY:
+            raise ArgumentError(f"LBFGS: history must be at most {_MAX_HISTORY}, got {history!r}")
         self.state_names = tuple(f"{kind}{index}" for index in range(history) for kind in ("step", "change"))
 
     def update_with(self, gradients: Gradients, clip_norm: float | None = None, weight_decay: float | None = None) -> Any:

@@ -328,6 +328,10 @@ ROWS: list[Row] = [
         NNCoreError,
         "^SAM.update: the loss must be computed several times",
     ),
+    ("SAM: array", lambda: S.SAM(S.Sgd(), rho=np.zeros(0)), A, "^SAM: rho must be a number"),
+    ("Lookahead: array", lambda: S.Lookahead(S.Sgd(), slow_step=np.zeros(0)), A, "^Lookahead: slow_step must be a number"),
+    ("LBFGS: long history", lambda: S.LBFGS(history=2**31), A, "^LBFGS: history must be at most 1000"),
+    ("Module: training", lambda: nn.Sequential().train(np.zeros(0)), A, "^training: must be True or False"),
     ("LBFGS: history", lambda: S.LBFGS(history=0), A, "^LBFGS: history must be a whole number .*got 0"),
     ("S.SGD", lambda: S.SGD, UnknownAttributeError, "did you mean 'Sgd'"),
     # -- layers and modules ------------------------------------------------------------------------------------------------
