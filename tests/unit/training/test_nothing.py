@@ -7,6 +7,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.engine.runtime.holders import HOLDERS
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import Entry, write_entries
 from nn_core.training import (
@@ -26,9 +27,14 @@ X, T = np.eye(4, dtype=np.float32), np.arange(4)
 
 
 @pytest.fixture(autouse=True)
-def _seeded():
+def _alone_and_seeded():
+    """The modules that other tests keep alive would be named, too."""
+    kept = dict(HOLDERS)
+    HOLDERS.clear()
     nn.clear_parameters()
     nn.seed(1)
+    yield
+    HOLDERS.update(kept)
 
 
 class Perceptron(nn.Module):
