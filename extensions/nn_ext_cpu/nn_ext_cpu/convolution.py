@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
+from nn_ext_cpu.axes import base_axis_of
 from nn_ext_cpu.describe import FLOATING, NUMBERS, backward_arrays, forward_arrays, refuse_dtypes, refuse_empty, strides_of
 
 #: Places of the arrays in a backward call: x, weight, bias, y, dy, dx, dweight, dbias.
@@ -39,7 +40,7 @@ class ConvolutionKernel:
         """Refuse dtypes other than float32, more than three spatial dimensions, empty arrays, and what oneDNN cannot count."""
         x = call.inputs[0]
         assert x is not None
-        n_spatial = len(x.shape) - _base_axis(call) - 1
+        n_spatial = len(x.shape) - base_axis_of(call) - 1
         if not 1 <= n_spatial <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
         longest = max(max(call.args[name]) for name in ("pad", "stride", "dilation"))  # type: ignore[arg-type]
@@ -49,7 +50,7 @@ class ConvolutionKernel:
 
     def layout(self, call: Call) -> str:
         """Channels-last where the channel axis is the second."""
-        return "channels_last" if _base_axis(call) == 1 and not _is_channel_last(call) else "contiguous"
+        return "channels_last" if base_axis_of(call) == 1 and not _is_channel_last(call) else "contiguous"
 
     def forward(self, call: Call) -> Runner:
         """Prepare the convolution and its bias."""
@@ -75,11 +76,11 @@ class ConvolutionKernel:
         assert x is not None
         group = int(call.args.get("group", 1))  # type: ignore[arg-type]  # an int by the specification
         if self._depthwise is not None:
-            group = self._depthwise(call.args, x.shape[_base_axis(call)])
+            group = self._depthwise(call.args, x.shape[base_axis_of(call)])
         views = list(arrays)
         for position, desc in enumerate(arrays):
             if desc is not None and position in images:
-                views[position] = _image(desc, _base_axis(call), channel_last)
+                views[position] = image(desc, base_axis_of(call), channel_last)
             if desc is not None and position in weights:
                 views[position] = _weight(desc, channel_last, depthwise=self._depthwise is not None)
         pad = call.args["pad"]
@@ -127,17 +128,11 @@ class JoinedConvolution(ConvolutionKernel):
         return None
 
 
-def _base_axis(call: Call) -> int:
-    axis = call.args["base_axis"]
-    assert isinstance(axis, int)
-    return axis
-
-
 def _is_channel_last(call: Call) -> bool:
     return bool(call.args.get("channel_last", False))
 
 
-def _image(desc: ArrayDesc, base_axis: int, channel_last: bool) -> ArrayDesc:
+def image(desc: ArrayDesc, base_axis: int, channel_last: bool = False) -> ArrayDesc:
     """Return the array as (batch, channels, spatial axes)."""
     if desc.strides is not None:
         return desc

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
 from nn_ext_cpu import _native
+from nn_ext_cpu.axes import base_axis_of
+from nn_ext_cpu.convolution import image
 from nn_ext_cpu.describe import forward_arrays, refuse_rank
 
 _BYTES: Final = ("int8", "uint8")
@@ -66,8 +68,9 @@ class ConvInteger:
         """Refuse levels of 16 bits, other numbers of dimensions, and a zero point that is no level of the image."""
         x, _, x_zero, _, _ = call.inputs
         assert x is not None
-        if not 1 <= _n_spatial(call) <= 3:
-            return Refusal(f"takes one to three spatial dimensions, got {_n_spatial(call)}")
+        n_spatial = len(x.shape) - base_axis_of(call) - 1
+        if not 1 <= n_spatial <= 3:
+            return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
         if x_zero is not None and x_zero.dtype != x.dtype:
             return Refusal(f"takes an x_zero_point of the dtype of x, {x.dtype}, got {x_zero.dtype}")
         return _refuse_levels(call, ("x", "weight")) or _refuse_levels(call, ("weight_zero_point",), _LEVELS)
@@ -76,11 +79,10 @@ class ConvInteger:
         """Prepare the convolution."""
         arrays = forward_arrays(call)
         views = list(arrays)
-        base = _base_axis(call)
         for place in (0, 5):
             desc = arrays[place]
             assert desc is not None
-            views[place] = ArrayDesc((math.prod(desc.shape[:base]), *desc.shape[base:]), desc.dtype)
+            views[place] = image(desc, base_axis_of(call))
         settings: dict[str, Any] = {name: call.args[name] for name in ("stride", "dilation", "pad", "group")}
         runner: Runner = _native.prepare("conv_integers", arrays, views=views, **settings)
         return runner
@@ -88,18 +90,6 @@ class ConvInteger:
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
         """Return nothing: integers have no gradient."""
         return None
-
-
-def _base_axis(call: Call) -> int:
-    axis = call.args["base_axis"]
-    assert isinstance(axis, int)
-    return axis
-
-
-def _n_spatial(call: Call) -> int:
-    x = call.inputs[0]
-    assert x is not None
-    return len(x.shape) - _base_axis(call) - 1
 
 
 class QuantizeInteger:

@@ -139,24 +139,27 @@ class ConvolutionKernel:
         cuDNN would do so in each call, in its scratch memory.
         """
         weight = _present(arrays, _WEIGHT)
-        if self._depthwise and weight.strides is not None:
-            dense = replace(weight, strides=None)
-            program, targets = filters_in_c_order(weight), [(weight.shape, weight.dtype)]
-            runner = make([*arrays, dense], len(arrays))
-            return WithDerived(runner, len(arrays), program, (_WEIGHT,), targets, ("filters in C order", weight))
         laid_out = self._laid_out(call, weight, [_present(arrays, place) for place in images])
-        if laid_out is not None:
-            try:
-                runner = make([*arrays, laid_out], len(arrays))
-            except NotSupportedError:  # there may be engines for the other order
-                return make(arrays, _WEIGHT)
-            program, targets = filters_by_pixel([weight, laid_out], 0, 1), [(weight.shape, weight.dtype)]
-            return WithDerived(runner, len(arrays), program, (_WEIGHT,), targets, ("filters by pixel", weight))
-        return make(arrays, _WEIGHT)
+        if laid_out is None:
+            return make(arrays, _WEIGHT)
+        try:
+            runner = make([*arrays, laid_out], len(arrays))
+        except NotSupportedError:
+            if self._depthwise:
+                raise
+            return make(arrays, _WEIGHT)  # there may be engines for the other order
+        program, targets = filters_copied([weight, laid_out], 0, 1), [(weight.shape, weight.dtype)]
+        return WithDerived(runner, len(arrays), program, (_WEIGHT,), targets, ("filters", weight, laid_out))
 
     def _laid_out(self, call: Call, weight: ArrayDesc, images: Sequence[ArrayDesc]) -> ArrayDesc | None:
-        """Return the filters as images are that are channels-last, if they are not in memory already."""
-        if self._depthwise or _is_channel_last(call) or weight.shape[1] == 1 or math.prod(weight.shape[2:]) == 1:
+        """Return the filters in the order in which engines read them, if they are not in memory so already.
+
+        That is the order of the images where these are channels-last, but C order for filters without an axis of channels:
+        cuDNN reads those so whatever it is told.
+        """
+        if self._depthwise:
+            return None if weight.strides is None else replace(weight, strides=None)
+        if _is_channel_last(call) or weight.shape[1] == 1 or math.prod(weight.shape[2:]) == 1:
             return None
         if weight.strides is not None:  # of filters that a function computes, the plan has chosen the layout
             return None
@@ -228,26 +231,24 @@ class ConvolutionKernel:
         return replace(call, inputs=(x, *call.inputs[1:]), outputs=(y, *call.outputs[1:]))
 
 
-def filters_by_pixel(arrays: Sequence[ArrayDesc | None], source: int, target: int) -> Program:
-    """Return the launch that copies filters in C order, at one place, to another place, where their channels are innermost."""
-    n_filters, n_channels, *window = _present(arrays, source).shape
-    seen = list(arrays)
-    seen[target] = ArrayDesc((n_filters, *window, n_channels), _present(arrays, target).dtype)
-    copies = Copies(seen)
-    copies.copy(source, copies.view(source).transpose(0, *range(2, len(window) + 2), 1), target, copies.view(target))
+def filters_copied(arrays: Sequence[ArrayDesc | None], source: int, target: int) -> Program:
+    """Return the launch that copies filters from one place to another, each in C order or with its second axis innermost."""
+    copies = Copies([desc and _in_memory(desc) for desc in arrays])
+    orders = [_order_in_memory(_present(arrays, place)) for place in (source, target)]
+    read = copies.view(source).transpose([orders[0].index(axis) for axis in orders[1]])
+    copies.copy(source, read, target, copies.view(target))
     return copies.program()
 
 
-def filters_in_c_order(weight: ArrayDesc) -> Program:
-    """Return the launch that copies filters whose second axis is innermost in memory to an array in C order.
+def _order_in_memory(desc: ArrayDesc) -> list[int]:
+    """Return the axes from the outermost to the innermost in memory."""
+    first, second, *others = range(len(desc.shape))
+    return [first, second, *others] if desc.strides is None else [first, *others, second]
 
-    cuDNN reads such filters in C order whatever it is told, if they have one channel.
-    """
-    n_filters, first, *window = weight.shape
-    copies = Copies([ArrayDesc((n_filters, *window, first), weight.dtype), replace(weight, strides=None)])
-    read = copies.view(0).transpose(0, len(window) + 1, *range(1, len(window) + 1))
-    copies.copy(0, read, 1, copies.view(1))
-    return copies.program()
+
+def _in_memory(desc: ArrayDesc) -> ArrayDesc:
+    """Return the same memory with its axes in the order that they have there."""
+    return desc if desc.strides is None else ArrayDesc(tuple(desc.shape[axis] for axis in _order_in_memory(desc)), desc.dtype)
 
 
 def _refuse_arrays(call: Call) -> Refusal | None:

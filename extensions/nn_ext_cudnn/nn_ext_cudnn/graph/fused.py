@@ -13,7 +13,7 @@ from nn_ext_cuda.codegen.describe import forward_arrays, forward_names
 from nn_ext_cuda.launch.program import Chain, Program
 from nn_ext_cuda.memory.derived_weights import WithDerived
 from nn_ext_cudnn.errors import NotSupportedError
-from nn_ext_cudnn.graph.convolution import ConvolutionKernel, Epilogue, channels_last, filters_by_pixel
+from nn_ext_cudnn.graph.convolution import ConvolutionKernel, Epilogue, channels_last, filters_copied
 
 #: Places of the arrays of a call.
 _X: Final = 0
@@ -128,7 +128,7 @@ class _Folding:
             programs.append(bias.program())
         if self._in_order != self.weight:
             places = [*self.sources, *range(len(forward_arrays(call)), self.weight + 1)]
-            programs.append(filters_by_pixel(self._arrays(), places.index(self._in_order), places.index(self.weight)))
+            programs.append(filters_copied(self._arrays(), places.index(self._in_order), places.index(self.weight)))
         return Chain(programs)
 
     def _arrays(self) -> list[ArrayDesc | None]:
