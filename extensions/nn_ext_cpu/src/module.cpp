@@ -38,6 +38,7 @@ PYBIND11_MODULE(_native, module) {
   nn_cpu::register_cached_attention(registry);
   nn_cpu::register_fourier(registry);
   nn_cpu::register_integers(registry);
+  nn_cpu::register_integer_convolution(registry);
   nn_cpu::register_normalization(registry);
   nn_cpu::register_convolution(registry);
   nn_cpu::register_joined_convolution(registry);

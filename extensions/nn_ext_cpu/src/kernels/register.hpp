@@ -37,6 +37,7 @@ void register_attention_gradients(Registry& registry);
 void register_cached_attention(Registry& registry);
 void register_fourier(Registry& registry);
 void register_integers(Registry& registry);
+void register_integer_convolution(Registry& registry);
 
 /// Names of the solvers that the operation `update` knows.
 std::vector<std::string> update_names();

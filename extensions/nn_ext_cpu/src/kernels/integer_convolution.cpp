@@ -1,0 +1,348 @@
+// Convolutions of levels, with exact sums that wrap around as int32. O(B K C / G * spatial axes * kernel).
+//   conv_integers   x (B, C, spatial axes), weight (K, C / G, kernel), zero points of one element, that of the weight of
+//                   one or K, or none, bias (K) or none -> y (B, K, spatial axes), int32
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "kernels/levels.hpp"
+#include "support/grid.hpp"
+#include "support/parallel.hpp"
+#include "support/scratch.hpp"
+
+namespace nn_cpu {
+namespace {
+
+/// Copies few bytes; a call of the library takes longer than most lines of an image.
+inline void copy_bytes(const uint8_t* from, int64_t n, uint8_t* to) {
+  if (n >= 16) {
+    for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(to + i, from + i, 16);
+    std::memcpy(to + n - 16, from + n - 16, 16);
+  } else if (n >= 4) {
+    const int64_t half = n >= 8 ? 8 : 4;
+    if (half == 8) {
+      std::memcpy(to, from, 8);
+      std::memcpy(to + n - 8, from + n - 8, 8);
+    } else {
+      std::memcpy(to, from, 4);
+      std::memcpy(to + n - 4, from + n - 4, 4);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  }
+}
+
+/// Copies each Step-th byte, or each `step`-th where Step is 0.
+template <int64_t Step>
+void copy_strided(const uint8_t* __restrict__ from, int64_t step, int64_t n, uint8_t* __restrict__ to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = from[i * (Step > 0 ? Step : step)];
+}
+
+/// What a tap reads of one line of positions: `n` numbers of a channel from `from` on.
+struct Span {
+  int64_t from, to, n;
+};
+
+/// What each tap reads of the positions of a piece, and whether that is all of them.
+struct TapSpans {
+  std::vector<Span> spans;
+  bool is_whole;
+};
+
+class ConvIntegers : public Op {
+ public:
+  explicit ConvIntegers(const Signature& s) : x_zero_(s, 2), weight_zero_(s, 3) {
+    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+    const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); };
+    groups_ = s.args.integer("group");
+    batch_ = x.shape[0], filters_ = weight.shape[0] / groups_, channels_ = weight.shape[1];
+    NN_CHECK(x.shape[1] == groups_ * channels_ && y.shape[1] == weight.shape[0],
+             "channels must be those of the weights, got others");
+    grid_ = grid_down({batch_, groups_, filters_, channels_, spatial(y.shape), spatial(x.shape), spatial(weight.shape),
+                       s.args.dims("stride"), s.args.dims("dilation"), s.args.dims("pad")});
+    k_ = channels_ * grid_.taps(), positions_ = grid_.positions();
+    x_size_ = count(spatial(x.shape));
+    is_plain_ = grid_.taps() == 1 && positions_ == x_size_ && grid_.axes[0].taps[0].offset == 0 &&
+                grid_.axes[1].taps[0].offset == 0 && grid_.axes[2].taps[0].offset == 0;
+    x_signed_ = x.dtype == DType::kInt8, weight_signed_ = weight.dtype == DType::kInt8;
+    if (s.has(4))
+      NN_CHECK(s.contiguous(4, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
+    const bool sign = weight_signed_;
+    const int64_t k = k_, m = weight.shape[0];
+    const std::string layout =
+        std::string("integer rows ") + (sign ? "s" : "u") + std::to_string(m) + "x" + std::to_string(k);
+    cache_ = cache_of(layout, m * k, left_bytes(m, k), [=, &loops = loops_](const uint8_t* from, void* to) {
+      prepare_left(loops, {from, sign}, k, m, k, to);
+    });
+  }
+
+  void run(void* const* arrays) const override {
+    const int64_t m = groups_ * filters_;
+    if (batch_ * m * positions_ == 0) return;
+    const WeightCache::Packed kept = find(cache_, arrays[1]);
+    Scratch scratch((kept == nullptr ? Scratch::bytes<char>(left_bytes(m, k_)) : 0) + Scratch::bytes<int32_t>(2 * m));
+    auto* left = const_cast<void*>(static_cast<const void*>(kept.get()));
+    if (left == nullptr) {
+      left = scratch.take<char>(left_bytes(m, k_));
+      prepare_left(loops_, {static_cast<const uint8_t*>(arrays[1]), weight_signed_}, k_, m, k_, left);
+    }
+    auto* rows = scratch.take<int32_t>(2 * m);
+    const IntegerTerms terms = row_terms(arrays, left_sums(left, m, k_), rows);
+    const int64_t step = piece(), pieces = (positions_ + step - 1) / step, jobs = batch_ * groups_ * pieces;
+    const int64_t work = filters_ * k_ * std::min(step, positions_);
+    // filters are split too where there are too few pieces of images
+    const int64_t parts = jobs < num_threads() ? std::min<int64_t>(num_threads(), (filters_ + 11) / 12) : 1;
+    parallel_for(jobs * parts, kGrain * parts / std::max<int64_t>(work, 1) + 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t job = item / parts, share = item % parts;
+        const int64_t first = filters_ * share / parts, last = filters_ * (share + 1) / parts;
+        const int64_t from = job % pieces * step;
+        part(arrays, left, terms, job / pieces, first, last - first, from, std::min(step, positions_ - from));
+      }
+    });
+  }
+
+  std::vector<size_t> weights() const override { return {1}; }
+  bool independent_of_threads() const override { return true; }
+  std::string implementation() const override { return "integer product, " + isa_; }
+  double cost() const override {
+    return static_cast<double>(batch_ * groups_) * product_cost(filters_, positions_, k_);
+  }
+
+ private:
+  /// Positions of a piece: its numbers stay in the second-level cache.
+  int64_t piece() const {
+    const int64_t columns = loops_.columns;
+    return std::max<int64_t>(kBytes / std::max<int64_t>(k_, 1) / columns, 4) * columns;
+  }
+
+  /// Bias and -p (sum - K q) for each filter, and -q.
+  IntegerTerms row_terms(void* const* arrays, const int32_t* sums, int32_t* memory) const {
+    IntegerTerms terms;
+    const int64_t m = groups_ * filters_;
+    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    const int32_t zero = x_zero_.at(arrays, 0);
+    for (int64_t i = 0; i < m; ++i) {
+      const int32_t weight_zero = weight_zero_.at(arrays, i), share = added(negative(sums[i]), weight_zero, k_);
+      memory[i] = added(bias != nullptr ? bias[i] : 0, zero, share);
+      memory[m + i] = negative(weight_zero);
+    }
+    terms.rows = memory;
+    if (weight_zero_.count() > 0) terms.outer[0].rows = memory + m;
+    return terms;
+  }
+
+  /// Some filters of a group at some positions of one image.
+  void part(void* const* arrays, void* left, IntegerTerms terms, int64_t image, int64_t first, int64_t m, int64_t begin,
+            int64_t n) const {
+    const int64_t bytes = right_bytes(loops_, n, k_), group = image % groups_, filter = group * filters_ + first;
+    Scratch scratch(Scratch::bytes<char>(bytes) + (is_plain_ ? 0 : Scratch::bytes<uint8_t>(k_ * n)));
+    const auto* x = static_cast<const uint8_t*>(arrays[0]) + image * channels_ * x_size_;
+    const uint8_t* columns = x + begin;
+    if (!is_plain_) {
+      auto* unfolded = scratch.take<uint8_t>(k_ * n);
+      unfold(x, static_cast<uint8_t>(x_zero_.at(arrays, 0)), begin, begin + n, unfolded);
+      columns = unfolded;
+    }
+    auto* right = scratch.take<char>(bytes);
+    prepare_right(loops_, {columns, x_signed_}, is_plain_ ? x_size_ : n, k_, n, terms.outer[0].rows != nullptr, right);
+    terms.rows += filter;
+    if (terms.outer[0].rows != nullptr) {
+      terms.outer[0].rows += filter;
+      terms.outer[0].columns = right_sums(loops_, right, n, k_);
+    }
+    const int64_t depth = integer_depth(k_);
+    int32_t* y = static_cast<int32_t*>(arrays[5]) + (image * filters_ + first) * positions_ + begin;
+    integer_product(loops_, m, n, k_, left_rows(left) + filter * depth, depth, right, x_signed_, 0, terms, y,
+                    positions_);
+  }
+
+  /// to[channel][tap][position]
+  void unfold(const uint8_t* x, uint8_t border, int64_t begin, int64_t end, uint8_t* to) const {
+    const std::vector<TapSpans> taps = tap_spans(begin, end);
+    const int64_t step = grid_.axes[2].step, n = end - begin;
+    for (int64_t channel = 0; channel < channels_; ++channel, x += x_size_) {
+      for (const TapSpans& tap : taps) {
+        if (!tap.is_whole) std::fill_n(to, n, border);
+        for (const Span& span : tap.spans) {
+          if (step == 1) {
+            copy_bytes(x + span.from, span.n, to + span.to);
+          } else if (step == 2) {
+            copy_strided<2>(x + span.from, 2, span.n, to + span.to);
+          } else {
+            copy_strided<0>(x + span.from, step, span.n, to + span.to);
+          }
+        }
+        to += n;
+      }
+    }
+  }
+
+  std::vector<TapSpans> tap_spans(int64_t begin, int64_t end) const {
+    const auto& [outer, middle, inner] = grid_.axes;
+    std::vector<TapSpans> taps;
+    for (const Axis::Tap& first : outer.taps) {
+      for (const Axis::Tap& second : middle.taps) {
+        for (const Axis::Tap& third : inner.taps) {
+          TapSpans tap{{}, true};
+          for_each_line(grid_, begin, end, [&](const Three& t, int64_t place, int64_t n) {
+            const int64_t at0 = t[0] * outer.step + first.offset, at1 = t[1] * middle.step + second.offset;
+            const bool is_inside = at0 >= 0 && at0 < outer.length && at1 >= 0 && at1 < middle.length;
+            const int64_t start = t[2] * inner.step + third.offset, step = inner.step;
+            const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, n);
+            const int64_t rest = inner.length - start;
+            const int64_t high = is_inside ? std::clamp<int64_t>(rest > 0 ? (rest + step - 1) / step : 0, low, n) : low;
+            if (high - low < n) tap.is_whole = false;
+            if (high == low) return;
+            tap.spans.push_back(
+                {(at0 * middle.length + at1) * inner.length + start + low * step, place + low, high - low});
+          });
+          taps.push_back(std::move(tap));
+        }
+      }
+    }
+    return taps;
+  }
+
+  static constexpr int64_t kBytes = 131072;
+
+  const IntegerLoops& loops_ = vectors().integers;
+  std::string isa_ = vectors().isa;
+  ZeroPoint x_zero_, weight_zero_;
+  Grid grid_;
+  int64_t batch_, groups_, filters_, channels_, k_, positions_, x_size_;
+  bool is_plain_, x_signed_, weight_signed_;
+  std::shared_ptr<WeightCache> cache_;
+};
+
+/// A convolution of each channel by itself, in floating-point numbers: those of float32 hold its sums, which have few
+/// products, exactly. An image is cut into one for each place that strides skip, so that a tap reads neighbours.
+class DepthwiseIntegers : public Op {
+ public:
+  /// Whether sums stay exact: products have 16 bits, and float32 has 24.
+  static bool takes(const Signature& s) {
+    const ArrayDesc weight = s.arrays.at(1).value_or(ArrayDesc{});
+    const Dims& kernel = weight.shape;
+    const bool is_flat = kernel.size() == 3 || kernel.size() == 4,
+               is_centred = !s.has(3) || s.arrays[3]->dtype == weight.dtype;
+    return is_flat && is_centred && kernel[1] == 1 && s.args.integer("group") > 1 && count(kernel) <= kernel[0] * 256;
+  }
+
+  explicit DepthwiseIntegers(const Signature& s) : x_zero_(s, 2), weight_zero_(s, 3) {
+    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+    x_type_ = level_type(x.dtype), weight_type_ = level_type(weight.dtype);
+    channels_ = x.shape[1], images_ = x.shape[0] * channels_, filters_ = weight.shape[0] / channels_;
+    NN_CHECK(s.args.integer("group") == channels_ && weight.shape[0] == channels_ * filters_ &&
+                 y.shape[1] == weight.shape[0],
+             "channels must be those of the weights, got others");
+    if (s.has(4))
+      NN_CHECK(s.contiguous(4, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
+    const auto two = [](const Dims& dims, int64_t missing) {
+      const Three axes = three(dims, missing);
+      return Pair{axes[1], axes[2]};
+    };
+    const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); };
+    size_ = two(spatial(x.shape), 1), result_ = two(spatial(y.shape), 1), kernel_ = two(spatial(weight.shape), 1);
+    stride_ = two(s.args.dims("stride"), 1), dilation_ = two(s.args.dims("dilation"), 1),
+    pad_ = two(s.args.dims("pad"), 0);
+    for (size_t axis = 0; axis < 2; ++axis) {
+      part_[axis] = result_[axis] + (kernel_[axis] - 1) * dilation_[axis] / stride_[axis];
+    }
+    plane_ = (part_[0] + 1) * part_[1];  // lines of results run on into places that nobody reads
+  }
+
+  void run(void* const* arrays) const override {
+    const int64_t taps = kernel_[0] * kernel_[1], places = result_[0] * part_[1];
+    const int64_t work = taps * places * filters_;
+    parallel_for(images_, 100'000 / std::max<int64_t>(work, 1) + 1, [&](int64_t begin, int64_t end, int) {
+      Scratch scratch(Scratch::bytes<float>(stride_[0] * stride_[1] * plane_) + Scratch::bytes<float>(places) +
+                      Scratch::bytes<float>(size_[1]));
+      auto *planes = scratch.take<float>(stride_[0] * stride_[1] * plane_), *sums = scratch.take<float>(places),
+           *line = scratch.take<float>(size_[1]);
+      std::fill_n(planes, stride_[0] * stride_[1] * plane_, 0.0f);  // what is written is the same for all images
+      for (int64_t image = begin; image < end; ++image) {
+        spread(arrays, image, line, planes);
+        for (int64_t k = 0; k < filters_; ++k) filter(arrays, image, k, planes, sums);
+      }
+    });
+  }
+
+  bool independent_of_threads() const override { return true; }
+  std::string implementation() const override { return "depthwise sums of integers, " + isa_; }
+  double cost() const override {
+    return static_cast<double>(images_ * filters_ * result_[0] * part_[1] * kernel_[0] * kernel_[1]) * 0.15;
+  }
+
+ private:
+  using Pair = std::array<int64_t, 2>;
+
+  /// The numbers of an image less the zero point, each in its plane; borders stay zero.
+  void spread(void* const* arrays, int64_t image, float* line, float* planes) const {
+    const auto* x = static_cast<const uint8_t*>(arrays[0]) + image * size_[0] * size_[1];
+    const int32_t zero = x_zero_.at(arrays, 0);
+    const float one = 1.0f;
+    for (int64_t i = 0; i < size_[0]; ++i) {
+      const int64_t row = i + pad_[0];
+      if (row / stride_[0] >= part_[0]) break;
+      loops_.dequantize(x + i * size_[1], size_[1], &one, &zero, false, x_type_, line);
+      float* to = planes + row % stride_[0] * stride_[1] * plane_ + row / stride_[0] * part_[1];
+      const int64_t last = std::min(size_[1], part_[1] * stride_[1] - pad_[1]);
+      if (stride_[1] == 1) {
+        std::copy_n(line, std::max<int64_t>(last, 0), to + pad_[1]);
+        continue;
+      }
+      for (int64_t phase = 0; phase < stride_[1]; ++phase) {
+        const int64_t first = (phase - pad_[1] % stride_[1] + stride_[1]) % stride_[1];
+        float* place = to + phase * plane_ + (first + pad_[1]) / stride_[1];
+        for (int64_t j = first; j < last; j += stride_[1]) *place++ = line[j];
+      }
+    }
+  }
+
+  void filter(void* const* arrays, int64_t image, int64_t k, const float* planes, float* sums) const {
+    const int64_t channel = image % channels_ * filters_ + k, places = result_[0] * part_[1];
+    const int64_t taps = kernel_[0] * kernel_[1];
+    float weights[256];
+    const float one = 1.0f;
+    const int32_t zero = weight_zero_.at(arrays, channel);
+    loops_.dequantize(static_cast<const uint8_t*>(arrays[1]) + channel * taps, taps, &one, &zero, false, weight_type_,
+                      weights);
+    std::fill_n(sums, places, 0.0f);
+    for (int64_t i = 0; i < kernel_[0]; ++i) {
+      for (int64_t j = 0; j < kernel_[1]; ++j) {
+        const int64_t row = i * dilation_[0], column = j * dilation_[1];
+        const float* from = planes + (row % stride_[0] * stride_[1] + column % stride_[1]) * plane_;
+        axpy_(weights[i * kernel_[1] + j], from + row / stride_[0] * part_[1] + column / stride_[1], sums, places);
+      }
+    }
+    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    const uint32_t shift = bias != nullptr ? static_cast<uint32_t>(bias[channel]) : 0u;
+    int32_t* y = static_cast<int32_t*>(arrays[5]) + (image * filters_ + k) * result_[0] * result_[1];
+    for (int64_t i = 0; i < result_[0]; ++i, y += result_[1]) {
+      const float* row = sums + i * part_[1];
+      for (int64_t j = 0; j < result_[1]; ++j) {
+        y[j] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(row[j])) + shift);
+      }
+    }
+  }
+
+  const IntegerLoops& loops_ = vectors().integers;
+  void (*axpy_)(float, const float*, float*, int64_t) = vectors().axpy;
+  std::string isa_ = vectors().isa;
+  ZeroPoint x_zero_, weight_zero_;
+  LevelType x_type_, weight_type_;
+  int64_t channels_, images_, filters_, plane_;
+  Pair size_, result_, kernel_, stride_, dilation_, pad_, part_;  // part_: lines and columns of a plane that are read
+};
+
+std::unique_ptr<Op> make_conv(const Signature& s) {
+  if (DepthwiseIntegers::takes(s)) return std::make_unique<DepthwiseIntegers>(s);
+  return std::make_unique<ConvIntegers>(s);
+}
+
+}  // namespace
+
+void register_integer_convolution(Registry& registry) { registry.add("conv_integers", make_conv); }
+
+}  // namespace nn_cpu
