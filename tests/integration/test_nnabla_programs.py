@@ -52,7 +52,7 @@ MODULES = ("nn_core.functions", "nn_core.parametric_functions", "nn_core.solvers
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """The command `nn-core`, in forks of one interpreter."""
+    """Run the command `nn-core` in forks of one interpreter."""
     with forked_command(tmp_path_factory.mktemp("forked"), *MODULES) as command:
         yield command
 

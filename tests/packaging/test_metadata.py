@@ -14,7 +14,7 @@ PACKAGES = [ROOT, *sorted(path.parent for path in ROOT.glob("extensions/*/pyproj
 
 
 def project(package):
-    """The table of a package's project file."""
+    """Read the table of a package's project file."""
     return tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 

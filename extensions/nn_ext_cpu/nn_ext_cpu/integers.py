@@ -23,7 +23,7 @@ def _refuse_levels(call: Call, names: Sequence[str], taken: Sequence[str] = _BYT
 
 
 def _is_along(desc: ArrayDesc | None, axis: int) -> bool:
-    """Whether an array has one element, or those of one axis."""
+    """Return whether an array has one element, or those of one axis."""
     return desc is None or desc.size == desc.shape[axis] or desc.size == 1
 
 

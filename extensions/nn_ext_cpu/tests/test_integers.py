@@ -16,7 +16,7 @@ BYTES = (np.uint8, np.int8)
 
 
 def levels(rng: Rng, shape: tuple[int, ...], dtype: Any, extreme: bool = False) -> ArrayLike:
-    """Any levels, or only the lowest and the highest one."""
+    """Draw any levels, or only the lowest and the highest one."""
     info = np.iinfo(dtype)
     if extreme:
         return rng.choice(np.array([info.min, info.max], dtype), shape)
@@ -38,7 +38,7 @@ def assert_equal(function: Any, *arrays: ArrayLike | None, settings: dict[str, A
 
 
 def product_case(rng: Rng, longest: int) -> list[ArrayLike | None]:
-    """Operands of a random product: one matrix or a batch, zero points of all kinds."""
+    """Draw operands of a product: one matrix or a batch, zero points of all kinds."""
     m, n, k = (int(rng.integers(1, high)) for high in (40, 70, longest))
     batch = [(), (3,), (2, 2)][rng.integers(3)]
     a, b = (levels(rng, shape, BYTES[rng.integers(2)], bool(rng.integers(2))) for shape in ((*batch, m, k), (k, n)))
@@ -72,7 +72,7 @@ def test_long_sums_of_extreme_levels_are_exact(rng: Rng, dtypes: tuple[Any, Any]
 
 
 def conv_case(rng: Rng) -> tuple[list[ArrayLike | None], dict[str, Any]]:
-    """Operands and settings of a random convolution in one to three dimensions."""
+    """Draw operands and settings of a convolution in one to three dimensions."""
     n = int(rng.integers(1, 4))
     group, filters, channels = (int(rng.integers(1, high)) for high in (4, 9, 6))
     group = 1 if rng.integers(2) else group

@@ -175,7 +175,7 @@ class TimeProfiler(FunctionHookCallbackBase):
         return {_SUMMARY: {}} | described
 
     def get_all_results(self) -> dict[str, dict[str, list[float]]]:
-        """Seconds of each run by scope and function."""
+        """Return the seconds of each run by scope and function."""
         return {scope: {key: list(runs) for key, runs in timer.seconds.items()} for scope, timer in self._timers.items()}
 
     def to_csv(self, out_dir: str = "./", ignore_init: bool = True) -> None:

@@ -9,6 +9,6 @@ from tests.forked import ForkedCommand, forked_command
 
 @pytest.fixture(scope="session")
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommand]:
-    """The command, in forks of an interpreter that has imported nothing but the package."""
+    """Run the command in forks of an interpreter that has imported nothing but the package."""
     with forked_command(tmp_path_factory.mktemp("forked")) as command:
         yield command

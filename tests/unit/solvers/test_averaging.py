@@ -29,7 +29,7 @@ def in_double(make):
 
 
 def lookahead(inner, starts, grads, interval, slow_step):
-    """Algorithm 1 of the paper around any solver: k steps forward, one step back."""
+    """Take the steps of algorithm 1 of the paper around any solver: k steps forward, one step back."""
     fast = parameter(starts)
     inner.set_parameters({"w": fast})
     slow = np.array(starts, np.float64)

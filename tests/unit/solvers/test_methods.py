@@ -224,7 +224,7 @@ def nadam(w, g, s, n, t):
 
 
 def adafactor(w, g, s, n, t):
-    """Algorithms 4 to 6 of the paper, with sums where it has sums; a vector is not factored."""
+    """Take the steps of algorithms 4 to 6 of the paper, with sums where it has sums; a vector is not factored."""
     kept = 1 - t ** -n["decay_exponent"]
     square = g**2 + n["eps1"]
     if w.ndim > 1:

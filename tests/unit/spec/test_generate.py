@@ -90,7 +90,7 @@ def test_committed_files_are_not_stale(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def facts(value: object) -> object:
-    """A specification without what only readers need."""
+    """Return a specification without what only readers need."""
     if isinstance(value, tuple):
         return tuple(map(facts, value))
     if not is_dataclass(value):
@@ -99,7 +99,7 @@ def facts(value: object) -> object:
 
 
 def prose(value: object) -> list[str]:
-    """Texts that only readers need, in the order of the fields."""
+    """Return the texts that only readers need, in the order of the fields."""
     if isinstance(value, tuple):
         return [text for part in value for text in prose(part)]
     if not is_dataclass(value):

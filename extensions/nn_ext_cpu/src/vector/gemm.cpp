@@ -137,9 +137,6 @@ void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
   }
 }
 
-constexpr int64_t kFewRows = 8;          // of a matrix that streamed_rows takes
-constexpr int64_t kInCache = 256 * 256;  // numbers of a matrix that stays in the second-level cache
-
 /// Some columns of c: a (Rows, Depth) b, plus c if o.accumulate, plus the bias; x has the numbers of a.
 template <class T, int Rows, int Depth, bool Part>
 [[gnu::always_inline]] inline void streamed_columns(const OperandsOf<T>& o, const LanesOf<T> (&x)[Rows][Depth],

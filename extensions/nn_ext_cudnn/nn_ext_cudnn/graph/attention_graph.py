@@ -160,7 +160,7 @@ def forward_graph(sizes: Sizes) -> Graph:
 
 
 def backward_graph(sizes: Sizes, *, adds_in_any_order: bool = False) -> Graph:
-    """With the weights p: dv = p^T dy, and from ds = scale p (dy v^T - dy.y) dq = ds k and dk = ds^T q.
+    """Return the gradients: with the weights p, dv = p^T dy, and from ds = scale p (dy v^T - dy.y) dq = ds k and dk = ds^T q.
 
     cuDNN tells its engines by the form of the graph, down to a product with 1, where a dropout would have its scale, and the
     order of the factors of ds: of another form it makes plans that fault, or compute something else (cuDNN 9.19 on an H100).

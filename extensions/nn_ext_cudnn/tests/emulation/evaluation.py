@@ -165,7 +165,7 @@ class Evaluation:
 
 
 def _require_readable(filters):
-    """cuDNN 9.19 reads filters of one channel in C order whatever their strides say, and computes something else."""
+    """Refuse filters of one channel in another order than C's: cuDNN 9.19 reads them in that, whatever their strides say."""
     steps = [step for step, length in zip(filters.strides, filters.shape, strict=True) if length > 1]
     if filters.shape[1] == 1:
         require(steps == sorted(steps, reverse=True), "filters of one channel are in C order")

@@ -36,7 +36,7 @@ class Origin:
         return self.levels.dtype.name in _BYTES
 
     def is_along(self, axis: int | None) -> bool:
-        """Whether scale and zero point are single numbers, or those of this axis."""
+        """Return whether scale and zero point are single numbers, or those of this axis."""
         sizes = [value.size for value in (self.scale, self.zero_point) if value is not None]
         return max(sizes) == 1 or (axis is not None and self.axis == axis % self.levels.ndim)
 
