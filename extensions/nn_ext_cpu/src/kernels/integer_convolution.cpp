@@ -1,6 +1,6 @@
 // Convolutions of levels, with exact sums that wrap around as int32. O(B K C / G * spatial axes * kernel).
-//   conv_integers   x (B, C, spatial axes), weight (K, C / G, kernel), zero points of one element, that of the weight of
-//                   one or K, or none, bias (K) or none -> y (B, K, spatial axes), int32
+//   conv_integers   x (B, C, spatial axes), weight (K, C / G, kernel), zero points of one element, that of the
+//                   weight of one or K, or none, bias (K) or none -> y (B, K, spatial axes), int32
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,5 +1,5 @@
-// What the operations on levels share. Levels are integers of 8 bits, those of quantize_integers perhaps of 16, and zero
-// points have a dtype of their own. (a - p) (b - q) is a b less products of sums and zero points, all modulo 2^32.
+// What the operations on levels share. Levels are integers of 8 bits, those of quantize_integers perhaps of 16, and
+// zero points have a dtype of their own. (a - p) (b - q) is a b less products of sums and zero points, modulo 2^32.
 #pragma once
 
 #include <memory>
