@@ -99,6 +99,8 @@ class _Drafting:
         if not spec_of(function).has("seeded") and all(v is None or v.buffer.values is not None for v in inputs):
             self._note(function, self._computed(function, inputs))
             return None
+        if function.node.python is not None:  # its name says nothing about what it computes
+            return "a function in Python cannot be written"
         emit = emitters().get(function.name)
         if emit is None:
             return "there is no way to write it"

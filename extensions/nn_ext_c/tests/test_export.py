@@ -282,3 +282,27 @@ def test_names_that_compilers_know(standard, tmp_path):
     command = [compiler(), *FLAGS[1:], *options, *(str(tmp_path / f"{name}.c") for name in sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:3000]
+
+
+class _Sigmoid(nn.PythonFunction):
+    """A function that has the name of another one and computes something else."""
+
+    @property
+    def name(self):
+        return "Sigmoid"
+
+    def min_outputs(self):
+        return 1
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d * 5
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "int8", "calibration": np.ones((2, 2, 3))}])
+def test_functions_in_python_are_refused_whatever_their_name(options):
+    x = nn.Variable((1, 2, 3))
+    with pytest.raises(ArgumentError, match=r"Sigmoid \(function .*a function in Python cannot be written"):
+        export_source({"y": _Sigmoid()(F.relu(x))}, {"x": x}, **options)

@@ -231,6 +231,11 @@ def network_proto(network: Mapping[str, Any], parameters: Mapping[str, nn.Variab
 
 
 def _require_representable(network: str, order: Sequence[Function]) -> None:
+    in_python = sorted({f.name for f in order if f.node.python is not None})  # their names say nothing about what they compute
+    if in_python:
+        raise ArgumentError(
+            f"save: functions of network {network!r} must not be written in Python, got {', '.join(in_python)}"
+        )
     wrong = sorted({f.name for f in order if f.name not in functions()})
     if wrong:
         raise ArgumentError(f"save: functions of network {network!r} must be those of NNabla 1.39, got {', '.join(wrong)}")

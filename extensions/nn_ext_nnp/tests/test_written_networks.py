@@ -137,6 +137,29 @@ def test_contents_that_lack_something_are_refused(change, message):
         save(io.BytesIO(), {**contents(x, y), **change})
 
 
+class _Sigmoid(nn.PythonFunction):
+    """A function that has the name of another one and computes something else."""
+
+    @property
+    def name(self):
+        return "Sigmoid"
+
+    def min_outputs(self):
+        return 1
+
+    def setup_impl(self, inputs, outputs):
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d * 5
+
+
+def test_functions_in_python_are_refused_whatever_their_name(tmp_path):
+    x = nn.Variable((2, 3))
+    with pytest.raises(ArgumentError, match="functions of network 'net' must not be written in Python, got Sigmoid"):
+        save(tmp_path / "n.nnp", contents(x, _Sigmoid()(x)))
+
+
 def test_functions_without_a_place_in_files_are_refused():
     x = nn.Variable((2, 3, 4, 5))
     attention = F.patch_correlation(x, x)

@@ -185,6 +185,8 @@ class Lowering:
         if inputs.count(None) == len(inputs) and not spec_of(function).has("seeded"):
             self._note(function, [None] * len(function.outputs))  # the calibration has computed it
             return
+        if function.node.python is not None:  # its name says nothing about what it computes
+            raise NotExportableError("a function in Python cannot be written")
         lower = _LOWER.get(function.name)
         if lower is None and _is_of_one_element(function):
             lower = _by_table
