@@ -5,8 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from nn_ext_onnx.exporting.registry import CONVERTERS, Call, Converter, NotExportableError, converter, expressions
-from nn_ext_onnx.exporting.values import BOOL, FLOAT, Value
+import numpy as np
+
+from nn_ext_onnx.exporting.registry import CONVERTERS, Call, Converter, converter, expressions
+from nn_ext_onnx.exporting.values import BOOL, INT, Value
 
 #: Operators of one input with another name.
 _SAME: Final = {
@@ -48,6 +50,8 @@ _COMPARISONS: Final = {
     "LessEqual": "LessOrEqual",
     "Less": "Less",
 }
+#: The type in which bits are shifted.
+_BITS: Final = np.dtype(np.uint64)
 _LOGICAL: Final = {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor"}
 
 
@@ -61,15 +65,22 @@ def _binary(kind: str) -> Converter:
 
 def _comparison(kind: str, negated: bool = False) -> Callable[..., Value]:
     def expression(x: Value, other: Any = None, val: Any = None) -> Value:
-        found = x.compare(kind, val if other is None else other)
-        return (found.op("Not") if negated else found).cast(FLOAT)
+        x, second = (x.real(), val) if other is None else _comparable(x, other)
+        found = x.compare(kind, second)
+        return (found.op("Not") if negated else found).real()
 
     return expression
 
 
+def _comparable(x: Value, other: Value) -> tuple[Value, Value]:
+    """Return both operands of a comparison: integers of any type as int64, which holds them; others as floating point."""
+    is_whole = x.dtype.kind in "iub" and other.dtype.kind in "iub"
+    return (x.cast(INT), other.cast(INT)) if is_whole else (x.real(), other.real())
+
+
 def _logical(kind: str) -> Callable[..., Value]:
     def expression(x: Value, other: Value | None = None, val: bool = False) -> Value:
-        return x.cast(BOOL).op(kind, val if other is None else other.cast(BOOL)).cast(FLOAT)
+        return x.cast(BOOL).op(kind, val if other is None else other.cast(BOOL)).real()
 
     return expression
 
@@ -84,9 +95,9 @@ for _name, _kind in _LOGICAL.items():
 
 
 def where(condition: Value, yes: Any, no: Any) -> Value:
-    """Elements of `yes` where `condition` holds, else of `no`; numbers are float32."""
+    """Elements of `yes` where `condition` holds, else of `no`; numbers are floating-point."""
     graph = condition.graph
-    values = [value if isinstance(value, Value) else graph.constant(value, FLOAT) for value in (yes, no)]
+    values = [value if isinstance(value, Value) else graph.constant(value, graph.real) for value in (yes, no)]
     return graph.op("Where", condition, *values, dtype=values[0].dtype)
 
 
@@ -116,9 +127,9 @@ expressions(
         "Sign": lambda x, alpha: where(x.compare("Equal", 0.0), alpha, x.op("Sign")),
         "Round": round_half_away,
         "ATan2": _atan2,
-        "LogicalNot": lambda x: x.cast(BOOL).op("Not").cast(FLOAT),
-        "IsNaN": lambda x: x.op("IsNaN", dtype=BOOL).cast(FLOAT),
-        "IsInf": lambda x: x.op("IsInf", dtype=BOOL).cast(FLOAT),
+        "LogicalNot": lambda x: x.cast(BOOL).op("Not").real(),
+        "IsNaN": lambda x: x.op("IsNaN", dtype=BOOL).real(),
+        "IsInf": lambda x: x.op("IsInf", dtype=BOOL).real(),
         "ResetNaN": lambda x, val: where(x.op("IsNaN", dtype=BOOL), val, x),
         "ResetInf": lambda x, val: where(x.op("IsInf", dtype=BOOL), val, x),
         "AddN": lambda *x: x[0].op("Sum", *x[1:]),
@@ -138,14 +149,33 @@ def _where(call: Call) -> Value:
 
 @converter("Mod2")
 def _mod2(call: Call) -> Value:
-    is_floating = "f" in (call.x.dtype.kind, call[1].dtype.kind)
-    if is_floating:
-        return call.x.cast(FLOAT).op("Mod", call[1].cast(FLOAT), fmod=1)
-    return call.x.op("Mod", call[1].cast(call.x.dtype), fmod=int(call.args["fmod"]))
+    """Return the remainder, in the dtype that holds both operands; integers have 0 where the divisor is 0."""
+    x, divisor = in_common(call.x, call[1])
+    if x.dtype.kind == "f":
+        return x.op("Mod", divisor, fmod=1)
+    x, divisor = (value.cast(np.dtype(np.uint8)) if value.dtype == BOOL else value for value in (x, divisor))
+    is_zero = divisor.compare("Equal", 0)
+    safe = call.graph.op("Where", is_zero, call.graph.constant(1, x.dtype), divisor)
+    rest = x.op("Mod", safe, fmod=int(call.args["fmod"]))
+    return call.graph.op("Where", is_zero, call.graph.constant(0, x.dtype), rest)
+
+
+def in_common(x: Value, other: Value) -> tuple[Value, Value]:
+    """Return both values in the dtype that holds the numbers of both."""
+    dtype = np.result_type(x.dtype, other.dtype)
+    return x.cast(dtype), other.cast(dtype)
 
 
 @converter("BitShift")
 def _bit_shift(call: Call) -> Value:
-    if call.x.dtype.kind != "u":
-        raise NotExportableError(f"BitShift of ONNX takes unsigned integers, got {call.x.dtype}")
-    return call.x.op("BitShift", call[1].cast(call.x.dtype), direction=call.args["direction"])
+    """Shift unsigned numbers of 64 bits: to the right, -1 - x in the place of negative x."""
+    x, by = call.x.cast(_BITS), call[1].cast(_BITS)
+    if call.x.dtype.kind == "u":
+        return x.op("BitShift", by, direction=call.args["direction"]).cast(call.x.dtype)
+    if call.args["direction"] == "LEFT":
+        return x.op("BitShift", by, direction="LEFT").cast(call.x.dtype)
+    whole = call.x.cast(INT)
+    is_negative = whole.compare("Less", 0)
+    positive = call.graph.op("Where", is_negative, -1 - whole, whole).cast(_BITS).op("BitShift", by, direction="RIGHT")
+    shifted = positive.cast(INT)
+    return call.graph.op("Where", is_negative, -1 - shifted, shifted)

@@ -25,4 +25,4 @@ def _hidden(call: Call, n_queries: int, n_keys: int) -> Value:
     if follows_shapes(n_queries) or follows_shapes(n_keys):
         is_later = call.arange(n_queries).unsqueeze(1).compare("Less", call.arange(n_keys))
         return where(is_later, -np.inf, 0.0)
-    return call.graph.constant(np.where(np.tril(np.ones((n_queries, n_keys), dtype=bool)), 0.0, -np.inf).astype(np.float32))
+    return call.graph.constant(np.where(np.tril(np.ones((n_queries, n_keys), dtype=bool)), 0.0, -np.inf))

@@ -4,8 +4,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from nn_ext_onnx.exporting.normalization import batch_normalized
 from nn_ext_onnx.exporting.registry import Call, converter, size_of
 from nn_ext_onnx.exporting.values import Value
@@ -148,5 +146,5 @@ def _adaptive_separable_convolution(call: Call) -> Value:
 
 def binary_weight(weight: Value, quantize_zero_to: float) -> Value:
     """Return the signs of a weight; its zeros become a number."""
-    zero = weight.graph.constant(quantize_zero_to, np.dtype("float32"))
+    zero = weight.graph.constant(float(quantize_zero_to))
     return weight.compare("Equal", 0.0).op("Where", zero, weight.op("Sign"), dtype=weight.dtype)

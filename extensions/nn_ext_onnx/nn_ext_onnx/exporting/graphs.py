@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FunctionSpec, function_spec
+from nn_core.ext import ArgumentError, FunctionSpec
 from nn_core.function import Function
 from nn_core.graph_rewriting import followed_settings, follows_shapes, functions_of
+from nn_ext_onnx.exporting.dtypes import LeafTypes, input_kinds, key_of, made_as, read_as, real_of, spec_of
+from nn_ext_onnx.exporting.host import python_function
 from nn_ext_onnx.exporting.lengths import Lengths, UnknownLengthError
 from nn_ext_onnx.exporting.registry import Call, NotExportableError
 from nn_ext_onnx.exporting.topics import converters
-from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
+from nn_ext_onnx.exporting.values import FLOAT, GraphWriter, Value
 from nn_ext_onnx.plugin import KNOWN_OPERATORS
 
 #: The number of entries after which the list of an error is cut.
@@ -136,10 +137,9 @@ class _Drafting:
         self.values: dict[Any, Value] = {}
         for name in (*inputs, *outputs):
             self.graph.fresh(name)
-        index_leaves = _leaves_that_are_indices(self.order)
+        self.leaf_types = LeafTypes(self.order, outputs.values())
         for name, variable in inputs.items():
-            dtype = _dtype_of(variable, variable in index_leaves)
-            self.values[key_of(variable)] = Value(self.graph, name, dtype)
+            self.values[key_of(variable)] = Value(self.graph, name, self.leaf_types(variable))
         self.made_inputs = {name: self.values[key_of(variable)] for name, variable in inputs.items()}
 
     def result(self) -> Draft:
@@ -151,31 +151,43 @@ class _Drafting:
             more = len(self.problems) - len(shown)
             lines = "\n  ".join([*shown, *([f"and {more} more"] if more else [])])
             raise ArgumentError(f"export: functions must be those that ONNX can express, got\n  {lines}")
-        return Draft(self.graph, self.made_inputs, self._named_outputs(), self.spans)
+        outputs = self._named_outputs()
+        self.graph.settle_names()
+        return Draft(self.graph, self.made_inputs, outputs, self.spans)
 
     def _convert(self, position: int, function: Function) -> None:
         self.open.add(function)
-        convert = converters().get(function.name)
         shapes = [tuple(variable.shape) for variable in function.inputs]
         where = f"{function.name} (function {position} of {len(self.order)}, inputs {shapes})"
-        if convert is None:
-            self._refuse(function, f"{where}: there is no way to write it")
-            return
-        spec = _spec_of(function)
-        unread = KNOWN_OPERATORS.refusal(spec, function.args, function.node.inputs)
-        if unread is not None:
-            self._refuse(function, f"{where}: {unread.reason}")
-            return
         first = len(self.graph.nodes)
+        self.graph.real = real_of(function)
         try:
-            made = convert(self._call(function, *KNOWN_OPERATORS.narrowed(spec, function.args, function.node.inputs)))
+            results = self._written(function)
         except (NotExportableError, UnknownLengthError) as error:
             self._refuse(function, f"{where}: {error}")
             return
         self.spans.append((where, first, len(self.graph.nodes)))
-        results = [made] if isinstance(made, Value) else list(made)
         for output, value in zip(function.outputs, results, strict=True):
             self.values[key_of(output)] = value
+
+    def _written(self, function: Function) -> list[Value]:
+        """Return the results of a function in the dtypes in which it computes them."""
+        if function.node.python is not None:
+            return python_function(self.graph, function.node.python, [self._value(variable) for variable in function.inputs])
+        convert = converters().get(function.name)
+        if convert is None:
+            raise NotExportableError("there is no way to write it")
+        spec = spec_of(function)
+        unread = KNOWN_OPERATORS.refusal(spec, function.args, function.node.inputs)
+        if unread is not None:
+            raise NotExportableError(unread.reason)
+        call = self._call(function, *KNOWN_OPERATORS.narrowed(spec, function.args, function.node.inputs))
+        made = convert(call)
+        results = [made] if isinstance(made, Value) else list(made)
+        kinds = input_kinds(spec, len(call.inputs))
+        taken = [value.dtype if value and kind == "same" else None for value, kind in zip(call.inputs, kinds, strict=True)]
+        made_kinds = [entry.dtype for entry in function.node.setup.output_entries[: len(results)]]
+        return [value.cast(made_as(kind, taken, self.graph.real)) for value, kind in zip(results, made_kinds, strict=True)]
 
     def _refuse(self, function: Function, problem: str) -> None:
         """Note a problem and continue, so that all problems are found."""
@@ -184,13 +196,10 @@ class _Drafting:
             self.values[key_of(output)] = Value(self.graph, "", FLOAT)
 
     def _call(self, function: Function, spec: FunctionSpec, args: Mapping[str, Any], vertices: Sequence[Any]) -> Call:
-        kinds = [entry.dtype for entry in spec.inputs]
-        if spec.variadic:
-            kinds = [kinds[0]] * len(vertices)
         values: list[Value | None] = []
         shapes = []
-        for variable, kind in zip_longest(vertices, kinds):
-            values.append(None if variable is None else self._converted(self._value(variable), kind))
+        for variable, kind in zip(vertices, input_kinds(spec, len(vertices)), strict=True):
+            values.append(None if variable is None else self._read(variable, kind, spec))
             shapes.append(() if variable is None else self._shape(variable))
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
         if self.sizes is not None:
@@ -248,17 +257,17 @@ class _Drafting:
             if any(key_of(output) not in self.values for output in function.outputs):
                 self._convert(len(self.order), function)
 
-    def _converted(self, value: Value, kind: str) -> Value:
-        wanted = {"float": FLOAT, "parameter": FLOAT, "statistic": FLOAT, "index": INT}.get(kind)
-        if wanted is None and value.dtype == np.dtype("float64"):
-            wanted = FLOAT
-        return value if wanted is None else value.cast(wanted)
+    def _read(self, variable: Any, kind: str, spec: FunctionSpec) -> Value:
+        """Return an input in the dtype in which a function reads it."""
+        value = self._value(variable)
+        needs_gradient = spec.differentiable and bool(variable.need_grad)
+        return value.cast(read_as(kind, value.dtype, self.graph.real, needs_gradient))
 
     def _value(self, variable: Any) -> Value:
         key = key_of(variable)
         found = self.values.get(key)
         if found is None:
-            found = self.graph.constant(_array_of(variable), name=self._leaf_name(variable))
+            found = self.graph.constant(np.asarray(variable.d), self.leaf_types(variable), self._leaf_name(variable))
             self.values[key] = found
         return found
 
@@ -290,39 +299,3 @@ class _Drafting:
         for value in self.values.values():
             if value.name == old:
                 value.name = new
-
-
-def key_of(variable: Any) -> Any:
-    """Return the key that all objects for one variable of a graph share."""
-    function = variable.parent
-    return (None, variable) if function is None else (function, function.outputs.index(variable))
-
-
-def _spec_of(function: Function) -> FunctionSpec:
-    spec = function_spec(function.name)
-    return function.node.spec if spec is None else spec
-
-
-def _leaves_that_are_indices(order: Sequence[Function]) -> set[Any]:
-    """Leaves that functions read as indices."""
-    found = set()
-    for function in order:
-        spec = _spec_of(function)
-        if not spec.variadic:
-            for variable, entry in zip(function.node.inputs, spec.inputs, strict=False):
-                if variable is not None and entry.dtype == "index":
-                    found.add(variable)
-    return found
-
-
-def _dtype_of(variable: nn.Variable, is_index: bool) -> np.dtype[Any]:
-    """Return the dtype of an input of the model: int64 for indices, integers and booleans as they are, else float32."""
-    if is_index:
-        return INT
-    given = np.dtype(variable.data.dtype)
-    return given if given.kind in "iub" else FLOAT
-
-
-def _array_of(variable: Any) -> np.ndarray[Any, Any]:
-    array = np.asarray(variable.d)
-    return array if array.dtype.kind in "iub" else array.astype(np.float32, copy=False)

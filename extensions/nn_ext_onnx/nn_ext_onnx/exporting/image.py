@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from nn_ext_onnx.exporting.registry import Call, NotExportableError, converter, size_of
-from nn_ext_onnx.exporting.values import INT, Value
+from nn_ext_onnx.exporting.values import FLOAT, INT, Value
 
 
 @converter("Interpolate")
@@ -24,7 +24,7 @@ def _interpolate(call: Call) -> Value:
         low, weight = _linear(call, call.shape[axis], size)
         high = np.minimum(low + 1, call.shape[axis] - 1)
         line = [-1 if place == axis else 1 for place in range(call.ndim)]
-        share = call.graph.constant(weight.astype(np.float32).reshape(line))
+        share = call.graph.constant(weight.reshape(line))
         y = y.take(low, axis) * (1.0 - share) + y.take(high, axis) * share
     return y
 
@@ -54,8 +54,8 @@ def _nearest(call: Call, n: int, size: int) -> np.ndarray:
 @converter("ONNXResize")
 def _onnx_resize(call: Call) -> Value:
     args = call.args
-    roi = call.graph.constant(np.asarray(args["roi"], np.float32)) if args["roi"] else None
-    scales = None if args["sizes"] else call.graph.constant(np.asarray(args["scales"], np.float32))
+    roi = call.graph.constant(args["roi"], FLOAT) if args["roi"] else None
+    scales = None if args["sizes"] else call.graph.constant(args["scales"], FLOAT)
     sizes = list(args["sizes"]) or None
     return call.x.op(
         "Resize",
@@ -122,7 +122,7 @@ def _stft(call: Call) -> list[Value]:
     if call.args["center"]:
         mode = "reflect" if call.args["pad_mode"] == "reflect" else "constant"
         x = x.op("Pad", [0, 0, size // 2, 0, 0, size // 2], mode=mode)
-    kernels = (_waves(call) * _window(call)).astype(np.float32)
+    kernels = _waves(call) * _window(call)
     return [x.op("Conv", call.graph.constant(kernel[:, None]), strides=[stride]) for kernel in kernels]
 
 
@@ -134,14 +134,14 @@ def _istft(call: Call) -> Value:
     size, stride = call.args["fft_size"], call.args["stride"]
     bins = np.arange(size // 2 + 1)
     counts = np.where((bins == 0) | (2 * bins == size), 1.0, 2.0)
-    kernels = (_waves(call) * _window(call) * (counts / size)[:, None]).astype(np.float32)
+    kernels = _waves(call) * _window(call) * (counts / size)[:, None]
     parts = [
         call[k].op("ConvTranspose", call.graph.constant(kernel[:, None]), strides=[stride]) for k, kernel in enumerate(kernels)
     ]
     margin = size // 2 if call.args["center"] else 0
     total = _window_sum(call, call.shape[2])
     y = (parts[0] + parts[1]).squeeze(1).slice(1, margin, len(total) - margin)
-    return y / call.graph.constant(total[margin : len(total) - margin].astype(np.float32))
+    return y / call.graph.constant(total[margin : len(total) - margin])
 
 
 @converter("AffineGrid")
@@ -153,7 +153,7 @@ def _affine_grid(call: Call) -> Value:
         lines.append((2 * np.arange(length) - (length - 1)) / steps)
     planes = np.meshgrid(*lines, indexing="ij")
     places = np.stack((*planes[::-1], np.ones_like(planes[0])), axis=-1).reshape(-1, len(size) + 1)
-    y = call.graph.constant(places.astype(np.float32)).op("MatMul", call.x.transpose([0, 2, 1]))
+    y = call.graph.constant(places).op("MatMul", call.x.transpose([0, 2, 1]))
     return y.reshape(call.output_shape)
 
 
@@ -181,7 +181,7 @@ def _warp_by_flow(call: Call) -> Value:
     height, width = call.shape[2:]
     parts = []
     for channel, length, line in ((0, width, (1, 1, 1, width)), (1, height, (1, 1, height, 1))):
-        places = call.graph.constant(np.arange(length, dtype=np.float32).reshape(line))
+        places = call.graph.constant(np.arange(float(length)).reshape(line))
         moved = (call[1].slice(1, channel, channel + 1) + places).clip(0.0, float(length - 1))
         parts.append(moved * (2.0 / max(length - 1, 1)) - (1.0 if length > 1 else 0.0))
     grid = call.graph.op("Concat", *parts, axis=1).transpose([0, 2, 3, 1])

@@ -11,11 +11,11 @@ from nn_ext_onnx.exporting.values import BOOL, FLOAT, INT, Value
 def _one_hot(call: Call) -> Value:
     """One axis of classes for each number in the last axis of x."""
     lengths, before = call.args["shape"], call.ndim - 1
-    levels = call.graph.constant([0.0, 1.0], FLOAT)
+    levels = call.graph.constant([0.0, 1.0])
     product: Value | None = None
     for position, length in enumerate(lengths):
         numbers = call.x.take(position, before)
-        hits = numbers.op("OneHot", call.graph.constant(length, INT), levels, axis=-1, dtype=FLOAT)
+        hits = numbers.op("OneHot", call.graph.constant(length, INT), levels, axis=-1, dtype=levels.dtype)
         others = [before + place for place in range(len(lengths)) if place != position]
         hits = hits.unsqueeze(*others) if others else hits
         product = hits if product is None else product * hits
@@ -99,7 +99,8 @@ def _bool_fill(call: Call) -> Value:
 def _non_zero(call: Call) -> Value:
     if not call.ndim:
         raise NotExportableError("x must have an axis")
-    return call.x.op("NonZero", dtype=INT)
+    x = call.x if call.x.dtype == FLOAT else call.x.cast(BOOL)  # runtimes have it for few types
+    return x.op("NonZero", dtype=INT)
 
 
 def _ordered(x: Value, count: int, axis: int, largest: bool) -> list[Value]:
@@ -119,7 +120,8 @@ def _sort(call: Call) -> list[Value]:
 @converter("Unique")
 def _unique(call: Call) -> list[Value]:
     axis = None if call.args["flatten"] else call.args["axis"]
-    found = call.graph.ops("Unique", call.x, dtypes=[call.x.dtype, INT, INT, INT], axis=axis, sorted=int(call.args["sorted"]))
+    x = call.x.cast(INT) if call.x.dtype.kind in "iub" else call.x
+    found = call.graph.ops("Unique", x, dtypes=[x.dtype, INT, INT, INT], axis=axis, sorted=int(call.args["sorted"]))
     wanted = [True, call.args["with_index"], call.args["with_inverse"], call.args["with_counts"]]
     return [value for value, is_wanted in zip(found, wanted, strict=True) if is_wanted]
 
@@ -152,7 +154,12 @@ def _non_max_suppression(call: Call) -> Value:
         call.graph.constant(call.args["score_threshold"], FLOAT),
     ]
     return call.graph.op(
-        "NonMaxSuppression", call[0], call[1], *limits, dtype=INT, center_point_box=call.args["center_point_box"]
+        "NonMaxSuppression",
+        call[0].cast(FLOAT),
+        call[1].cast(FLOAT),
+        *limits,
+        dtype=INT,
+        center_point_box=call.args["center_point_box"],
     )
 
 
@@ -165,9 +172,10 @@ def _nms_detection2d(call: Call) -> Value:
     scores = _above(x.slice(2, 5, 5 + n_classes) * objectness, thresh)
     candidates = (scores if is_each else objectness).transpose([0, 2, 1])
     limits = [call.graph.constant(v, d) for v, d in ((n_boxes, INT), (call.args["nms"], FLOAT), (0.0, FLOAT))]
-    picked = x.slice(2, 0, 4).op("NonMaxSuppression", candidates, *limits, dtype=INT, center_point_box=1)
+    boxes = x.slice(2, 0, 4).cast(FLOAT)
+    picked = boxes.op("NonMaxSuppression", candidates.cast(FLOAT), *limits, dtype=INT, center_point_box=1)
     zeros = candidates * 0.0
-    ones = picked.slice(1, 0, 1).squeeze(1).cast(FLOAT) * 0.0 + 1.0
+    ones = picked.slice(1, 0, 1).squeeze(1).real() * 0.0 + 1.0
     kept = zeros.op("ScatterND", picked, ones).transpose([0, 2, 1])
     if not is_each:
         objectness = objectness * kept

@@ -118,7 +118,7 @@ class Lengths:
         return self._read[key]
 
     def _one(self, number: Any) -> Value:
-        return self._graph.constant(np.asarray([number], _REAL if isinstance(number, float) else _INT), keep=True)
+        return self._graph.constant([number], _REAL if isinstance(number, float) else _INT)
 
     def _operated(self, operation: Callable[..., Any], *operands: Any) -> Any:
         if all(isinstance(operand, (int, float)) for operand in operands):

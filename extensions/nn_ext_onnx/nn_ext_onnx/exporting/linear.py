@@ -60,7 +60,7 @@ def _inv(call: Call) -> Value:
     x, size = call.x.op("Abs"), (call.ndim - 2, call.ndim - 1)
     norms = [x.reduce("ReduceSum", [axis]).reduce("ReduceMax", [1]).reduce("ReduceMax", [2]) for axis in size]
     y = transposed(call.x, call.ndim) / (norms[0] * norms[1])
-    twice = call.graph.constant(2 * np.eye(call.shape[-1], dtype=np.float32))
+    twice = call.graph.constant(2 * np.eye(call.shape[-1]))
     for _ in range(_STEPS):
         y = y.op("MatMul", twice - call.x.op("MatMul", y))
     return y
@@ -76,7 +76,7 @@ def _cholesky(call: Call) -> Value:
     columns = []
     for k in range(n):
         pivot = rest.slice(1, k, k + 1).slice(2, k, k + 1).op("Sqrt")
-        below = call.graph.constant((np.arange(n) >= k).astype(np.float32).reshape(1, n, 1))
+        below = call.graph.constant((np.arange(n) >= k).astype(float).reshape(1, n, 1))
         column = rest.slice(2, k, k + 1) * below / pivot
         columns.append(column)
         rest = rest - column.op("MatMul", transposed(column, 3))

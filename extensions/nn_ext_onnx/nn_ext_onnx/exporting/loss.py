@@ -5,7 +5,7 @@ from typing import Final
 from nn_ext_onnx.exporting.activation import softplus
 from nn_ext_onnx.exporting.arithmetic import where
 from nn_ext_onnx.exporting.registry import Call, converter, expressions
-from nn_ext_onnx.exporting.values import BOOL, FLOAT, INT, Value
+from nn_ext_onnx.exporting.values import BOOL, INT, Value
 
 #: The smallest argument of a logarithm.
 SMALLEST: Final = 2.0**-126
@@ -25,7 +25,7 @@ def _huber(x0: Value, x1: Value, delta: float) -> Value:
 
 
 def _differ(x: Value, target: Value) -> Value:
-    return x.compare("GreaterOrEqual", 0.5).op("Xor", target.compare("GreaterOrEqual", 0.5), dtype=BOOL).cast(FLOAT)
+    return x.compare("GreaterOrEqual", 0.5).op("Xor", target.compare("GreaterOrEqual", 0.5), dtype=BOOL).real()
 
 
 expressions(
@@ -65,7 +65,7 @@ def _kl_multinomial(call: Call) -> Value:
 def _top_n_error(call: Call) -> Value:
     axis, target = call.args["axis"], call[1]
     rank = call.x.compare("GreaterOrEqual", _of_label(call.x, target, axis)).cast(INT).reduce("ReduceSum", [axis])
-    return rank.compare("Greater", call.args["n"]).op("And", target.compare("GreaterOrEqual", 0)).cast(FLOAT)
+    return rank.compare("Greater", call.args["n"]).op("And", target.compare("GreaterOrEqual", 0)).real()
 
 
 @converter("ConfusionMatrix")
@@ -73,8 +73,8 @@ def _confusion_matrix(call: Call) -> Value:
     axis, n = call.args["axis"], call.shape[call.args["axis"]]
     labels = call[1].reshape((-1,))
     predictions = call.x.op("ArgMax", axis=axis, keepdims=0, dtype=INT).reshape((-1,))
-    levels, depth = call.graph.constant([0.0, 1.0], FLOAT), call.graph.constant(n, INT)
-    counted = labels.compare("GreaterOrEqual", 0).cast(FLOAT).unsqueeze(1)
-    rows = labels.op("OneHot", depth, levels, axis=-1, dtype=FLOAT) * counted
-    columns = predictions.op("OneHot", depth, levels, axis=-1, dtype=FLOAT)
+    levels, depth = call.graph.constant([0.0, 1.0]), call.graph.constant(n, INT)
+    counted = labels.compare("GreaterOrEqual", 0).real().unsqueeze(1)
+    rows = labels.op("OneHot", depth, levels, axis=-1, dtype=levels.dtype) * counted
+    columns = predictions.op("OneHot", depth, levels, axis=-1, dtype=levels.dtype)
     return rows.transpose([1, 0]).op("MatMul", columns).cast(INT)

@@ -219,6 +219,7 @@ def _model(
         made.graph.tensors(),
     )
     opset = made.graph.opset
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="nn_core")
+    imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **made.graph.domains}.items()]
+    model = helper.make_model(graph, opset_imports=imports, producer_name="nn_core")
     model.ir_version = IR_VERSIONS[opset]
     return model

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nn_ext_onnx.exporting.registry import Call, converter, size_of
-from nn_ext_onnx.exporting.values import FLOAT, Value
+from nn_ext_onnx.exporting.values import Value
 
 
 def standardized(x: Value, axes: Sequence[int], eps: float) -> Value:
@@ -51,7 +51,7 @@ def _native(call: Call, x: Value, shape: Sequence[int], parameters: Sequence[Val
 def per_channel(call: Call, parameter: Value | None, n_channels: int, default: float) -> Value:
     """Return a parameter as a vector."""
     if parameter is None:
-        return call.graph.constant(np.full(n_channels, default, dtype=np.float32))
+        return call.graph.constant(np.full(n_channels, default))
     return parameter.reshape((n_channels,))
 
 
@@ -169,5 +169,5 @@ def _mean_subtraction(call: Call) -> Value:
     running, axes = call[1], list(range(call.args["base_axis"]))
     if not call.args["update_running_mean"]:
         return call.x - running
-    rate = 1.0 / (call[2].cast(FLOAT) + 1.0)
+    rate = 1.0 / (call[2].real() + 1.0)
     return call.x - (running + (call.x.reduce("ReduceMean", axes, False) - running) * rate)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.registry import Call, converter, size_of
-from nn_ext_onnx.exporting.values import FLOAT, INT, Value
+from nn_ext_onnx.exporting.values import INT, Value
 
 
 class _Windows:
@@ -96,7 +96,7 @@ def _average_pooling(call: Call) -> Value:
         stop = np.minimum(start + size, n + edge)
         if not including:
             start, stop = np.maximum(start, 0), np.minimum(stop, n)
-        inside = (stop - start).astype(np.float32).reshape([-1, *[1] * (len(windows.counts) + 1 - axis)])
+        inside = (stop - start).astype(float).reshape([-1, *[1] * (len(windows.counts) + 1 - axis)])
         mean = mean / call.graph.constant(inside)
     return windows.restored(mean)
 
@@ -107,7 +107,7 @@ def _max_pooling_backward(call: Call) -> Value:
     windows = _Windows(call, call[1], call.shapes[1])
     pads = [*windows.pad, *windows.after]
     settings = {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": pads}
-    _, places = call.graph.ops("MaxPool", windows.x, dtypes=[FLOAT, INT], **settings)
+    _, places = call.graph.ops("MaxPool", windows.x, dtypes=[windows.x.dtype, INT], **settings)
     for axis, count in enumerate(windows.counts, start=2):
         places = places.slice(axis, 0, count)
     dy = call.x
@@ -142,7 +142,7 @@ def _roi_align(call: Call) -> Value:
     is_last = call.args["channel_last"]
     x = call.x.transpose([0, 3, 1, 2]) if is_last else call.x
     height, width = call.args["spatial_scale"]
-    scales = np.asarray([width, height, width, height], dtype=np.float32)
+    scales = np.asarray([width, height, width, height], dtype=float)
     boxes = call[1].slice(1, 1, 5) * call.graph.constant(scales)
     numbers = call[1].slice(1, 0, 1).squeeze(1).cast(INT)
     rows, columns = call.args["output_size"]

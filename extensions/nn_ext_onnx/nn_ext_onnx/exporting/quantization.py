@@ -8,7 +8,7 @@ from nn_ext_onnx.exporting.arithmetic import where
 from nn_ext_onnx.exporting.convolution import binary_weight, convolved
 from nn_ext_onnx.exporting.linear import affine
 from nn_ext_onnx.exporting.registry import Call, NotExportableError, converter, expressions, size_of
-from nn_ext_onnx.exporting.values import FLOAT, Value
+from nn_ext_onnx.exporting.values import INT, Value
 
 _TINY = float(np.finfo(np.float32).tiny)
 
@@ -36,7 +36,7 @@ def _pow2(x: Value, sign: bool, with_zero: bool, n: int, m: int, ste_fine_graine
 
 expressions(
     {
-        "BinarySigmoid": lambda x: x.compare("Greater", 0.0).cast(FLOAT),
+        "BinarySigmoid": lambda x: x.compare("Greater", 0.0).real(),
         "BinaryTanh": lambda x: where(x.compare("Greater", 0.0), 1.0, -1.0),
         "FixedPointQuantize": _fixed_point,
         "Pow2Quantize": _pow2,
@@ -73,7 +73,7 @@ def _inq(call: Call) -> Value:
     """Weights that are fixed become powers of two; which ones are fixed does not change any more."""
     if call.args["inq_iterations"]:
         raise NotExportableError("inq_iterations must be over: weights that are still fixed one by one change with each pass")
-    weight, is_fixed = call[1], call[2].cast(FLOAT).compare("Greater", 0.0)
+    weight, is_fixed = call[1], call[2].real().compare("Greater", 0.0)
     magnitude = weight.op("Abs")
     axes = range(len(call.shapes[1]))
     top = _log2(magnitude.reduce("ReduceMax", axes, False) * (4 / 3)).op("Floor")
@@ -94,7 +94,7 @@ def _prune(call: Call) -> Value:
         return call.x * 0.0
     magnitude = call.x.op("Abs")
     rank = int((size - 1) * rate) + 1
-    dtypes = [FLOAT, np.dtype("int64")]
+    dtypes = [magnitude.dtype, INT]
     smallest, _ = call.graph.ops("TopK", magnitude.reshape((-1,)), (rank,), dtypes=dtypes, axis=0, largest=0)
     threshold = smallest.slice(0, rank - 1, rank)
     return where(magnitude.compare("Less", threshold), 0.0, call.x)

@@ -40,7 +40,7 @@ def _randint(call: Call) -> Value:
 @converter("RandBinomial")
 def _rand_binomial(call: Call) -> Value:
     n, shape = call.args["n"], call.output_shape
-    hits = uniform(call, (*shape, n)).compare("Less", call.args["p"]).cast(FLOAT)
+    hits = uniform(call, (*shape, n)).compare("Less", call.args["p"]).real()
     return hits.reduce("ReduceSum", [len(shape)], False)
 
 
@@ -65,7 +65,7 @@ def _random_choice(call: Call) -> Value:
     else:
         noise = uniform(call, (rows, n)).op("Max", 1e-30).op("Log")
         keys = log_w - (-noise).op("Log")
-        places = call.graph.ops("TopK", keys, (n_drawn,), dtypes=[FLOAT, INT], axis=1)[1]
+        places = call.graph.ops("TopK", keys, (n_drawn,), dtypes=[keys.dtype, INT], axis=1)[1]
     return x.op("GatherElements", places, axis=1).reshape(call.output_shape)
 
 
@@ -77,7 +77,7 @@ def _random_flip(call: Call) -> Value:
         shape = [length if place < base_axis else 1 for place, length in enumerate(call.shape)]
         is_turned = uniform(call, shape).compare("Less", 0.5)
         turned = y.take(np.arange(call.shape[axis])[::-1].copy(), axis)
-        y = call.graph.op("Where", is_turned, turned, y, dtype=FLOAT)
+        y = call.graph.op("Where", is_turned, turned, y)
     return y.op("Identity") if y is call.x else y
 
 
@@ -109,7 +109,7 @@ def _read(call: Call, ranges: Sequence[tuple[int, int]]) -> Value:
         shape[axis] = call.output_shape[axis]
         y = y.op("GatherElements", places.op("Expand", tuple(shape)), axis=axis)
         if inside is not None:
-            y = call.graph.op("Where", inside, y, call.args["constant_value"], dtype=FLOAT)
+            y = call.graph.op("Where", inside, y, call.args["constant_value"])
     return y.op("Identity") if y is call.x else y
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from nn_ext_onnx.exporting.registry import Call, converter
-from nn_ext_onnx.exporting.values import BOOL, FLOAT, INT, Value
+from nn_ext_onnx.exporting.values import BOOL, INT, Value
 
 #: The gates of ONNX by their places here: LSTM has i, o, f, c for i, f, g, o, and GRU z, r, h for r, z, n.
 _GATES: Final = {"RNN": (0,), "LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
@@ -38,7 +38,7 @@ def _layer(
     if call.name == "RNN":
         name = "Tanh" if call.args["nonlinearity"] == "tanh" else "Relu"
         settings["activations"] = [name] * (2 if is_both else 1)
-    dtypes = [FLOAT] * (1 + len(states))
+    dtypes = [x.dtype] * (1 + len(states))
     return call.graph.ops(call.name, x, *weights, bias, None, *states, dtypes=dtypes, **settings)
 
 
@@ -72,9 +72,9 @@ def _bias(call: Call, n_states: int, layer: int, hidden: int) -> Value | None:
     bias = given.slice(0, layer, layer + 1).squeeze(0)
     n_directions = 2 if call.args["bidirectional"] else 1
     if call.name == "RNN":
-        return call.graph.op("Concat", bias, call.graph.constant(np.zeros((n_directions, hidden), np.float32)), axis=1)
+        return call.graph.op("Concat", bias, call.graph.constant(np.zeros((n_directions, hidden))), axis=1)
     gates = _GATES[call.name]
-    zeros = call.graph.constant(np.zeros((n_directions, len(gates), hidden), np.float32))
+    zeros = call.graph.constant(np.zeros((n_directions, len(gates), hidden)))
     if call.name == "GRU":
         zeros = call.graph.op("Concat", zeros.slice(1, 0, 2), bias.slice(1, 3, 4), axis=1)
     both = call.graph.op("Concat", bias.take(gates, 1), zeros, axis=1)
@@ -100,7 +100,7 @@ def _pad_packed_sequence(call: Call) -> list[Value]:
     features = call.shape[1:]
     total = max(n_steps, call.args["total_length"])
     shape = graph.op("Concat", graph.constant([total], INT), n_sequences.unsqueeze(0), graph.constant(features, INT), axis=0)
-    base = graph.op("Expand", graph.constant(call.args["padding_value"], FLOAT), shape)
+    base = graph.op("Expand", graph.constant(float(call.args["padding_value"])), shape)
     places = is_valid.op("NonZero", dtype=INT).transpose([1, 0])
     y = base.op("ScatterND", places, call.x)
     y = y.transpose([1, 0, *range(2, len(features) + 2)]) if call.args["batch_first"] else y

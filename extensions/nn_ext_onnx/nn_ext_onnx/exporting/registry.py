@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.graph_rewriting import follows_shapes
-from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
+from nn_ext_onnx.exporting.values import INT, GraphWriter, Value
 
 
 class NotExportableError(Exception):
@@ -76,9 +76,9 @@ class Call:
         if self.graph.opset < opset:
             raise NotExportableError(f"{what} needs opset {opset} or newer, got {self.graph.opset}")
 
-    def zeros(self, shape: Sequence[int], value: float = 0.0, dtype: np.dtype[Any] = FLOAT) -> Value:
+    def zeros(self, shape: Sequence[int], value: float = 0.0) -> Value:
         """Return an array of one number; its shape may follow from others."""
-        return self.graph.op("Expand", self.graph.constant(value, dtype), tuple(shape))
+        return self.graph.op("Expand", self.graph.constant(float(value)), tuple(shape))
 
     def arange(self, stop: int, dtype: np.dtype[Any] = INT) -> Value:
         """Return the numbers below `stop`."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.registry import Call, converter
-from nn_ext_onnx.exporting.values import FLOAT, INT, Value
+from nn_ext_onnx.exporting.values import INT, Value
 
 #: The end of a slice that goes backwards and includes the first element.
 _BEFORE_FIRST: Final = -(2**31)
@@ -167,7 +167,7 @@ def _shape(call: Call) -> Value:
 def _matrix_diag(call: Call) -> Value:
     """Select instead of multiplying: infinities stay on the diagonal."""
     diagonal = call.graph.constant(np.eye(call.shape[-1], dtype=bool))
-    return call.graph.op("Where", diagonal, call.x.unsqueeze(call.ndim), call.graph.constant(0.0, FLOAT))
+    return call.graph.op("Where", diagonal, call.x.unsqueeze(call.ndim), call.graph.constant(0.0))
 
 
 @converter("MatrixDiagPart")
@@ -184,7 +184,7 @@ def _trilu(call: Call) -> Value:
         return call.x.op("Trilu", call.graph.constant(call.args["k"], INT), upper=int(call.args["upper"]))
     ones = np.ones(call.shape[-2:], dtype=bool)
     kept = np.triu(ones, call.args["k"]) if call.args["upper"] else np.tril(ones, call.args["k"])
-    return call.graph.op("Where", call.graph.constant(kept), call.x, call.graph.constant(0.0, FLOAT))
+    return call.graph.op("Where", call.graph.constant(kept), call.x, call.graph.constant(0.0))
 
 
 @converter("Meshgrid")
@@ -208,20 +208,20 @@ def _constant(call: Call) -> Value:
 def _arange(call: Call) -> Value:
     start, stop, step = (call.args[name] for name in ("start", "stop", "step"))
     if any(map(follows_shapes, (start, stop, step))):
-        return call.graph.op("Range", *(call.graph.constant(number, FLOAT) for number in (start, stop, step)))
+        return call.graph.op("Range", *(call.graph.constant(number, call.graph.real) for number in (start, stop, step)))
     values = start + step * np.arange(max(0, math.ceil((stop - start) / step)), dtype=np.float64)
-    return call.graph.op("Identity", call.graph.constant(values, FLOAT))
+    return call.graph.op("Identity", call.graph.constant(values))
 
 
 @converter("Linspace")
 def _linspace(call: Call) -> Value:
     values = np.linspace(call.args["start"], call.args["stop"], call.args["num"])
-    return call.graph.op("Identity", call.graph.constant(values, FLOAT))
+    return call.graph.op("Identity", call.graph.constant(values))
 
 
 @converter("EyeLike")
 def _eye_like(call: Call) -> Value:
-    return call.x.op("EyeLike", k=call.args["k"]).cast(FLOAT)
+    return call.x.real().op("EyeLike", k=call.args["k"])
 
 
 @converter("Assign")
@@ -231,4 +231,4 @@ def _assign(call: Call) -> Value:
 
 @converter("Sink")
 def _sink(call: Call) -> Value:
-    return call.graph.op("Identity", call.graph.constant(0.0, FLOAT))
+    return call.graph.op("Identity", call.graph.constant(0.0))

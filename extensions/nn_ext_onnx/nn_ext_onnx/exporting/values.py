@@ -13,17 +13,22 @@ from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.lengths import Lengths
 
 FLOAT: Final = np.dtype("float32")
+DOUBLE: Final = np.dtype("float64")
 INT: Final = np.dtype("int64")
 BOOL: Final = np.dtype("bool")
 
 
 class Value:
-    """A value of the graph: a name and a dtype. Arithmetic with values and numbers adds nodes."""
+    """A value of the graph: a name and a dtype. Arithmetic with values and numbers adds nodes.
 
-    __slots__ = ("dtype", "graph", "name")
+    Attributes:
+        source: the same numbers in a narrower dtype, where it was cast from these.
+    """
 
-    def __init__(self, graph: GraphWriter, name: str, dtype: np.dtype[Any]) -> None:
-        self.graph, self.name, self.dtype = graph, name, dtype
+    __slots__ = ("dtype", "graph", "name", "source")
+
+    def __init__(self, graph: GraphWriter, name: str, dtype: np.dtype[Any], source: Value | None = None) -> None:
+        self.graph, self.name, self.dtype, self.source = graph, name, dtype, source
 
     def op(self, kind: str, *others: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
         """Return the only output of a node whose first input is this value."""
@@ -33,7 +38,13 @@ class Value:
         """Return this value in another dtype."""
         if dtype == self.dtype:
             return self
-        return self.op("Cast", dtype=dtype, to=helper.np_dtype_to_tensor_dtype(dtype))
+        if self.source is not None and self.source.dtype == dtype:
+            return self.source
+        return self.graph.cast(self, dtype)
+
+    def real(self) -> Value:
+        """Return this value in the floating-point type that the present function computes in."""
+        return self.cast(self.graph.real)
 
     def compare(self, kind: str, other: Any) -> Value:
         """Return a comparison: booleans."""
@@ -117,14 +128,21 @@ class GraphWriter:
 
     Attributes:
         lengths: writes numbers that follow from shapes.
+        domains: versions of the operator sets of nodes that are not ONNX's own.
+        real: the floating-point type that the present function computes in: float32 or float64.
     """
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
+        self.real = FLOAT
         self.lengths = Lengths(self, lambda variable: None, lambda variable, axis: True)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
-        self._numbers: dict[tuple[float, str, bool], Value] = {}
+        self.domains: dict[str, int] = {}
+        self._numbers: dict[tuple[str, str], Value] = {}
+        #: constants that are made of others, and what these are made of
+        self._derived: dict[str, str] = {}
+        self._casts: dict[tuple[str, np.dtype[Any]], Value] = {}
         self._taken: set[str] = set()
         self._counts: dict[str, int] = {}
 
@@ -138,24 +156,49 @@ class GraphWriter:
                 self._taken.add(name)
                 return name
 
-    def constant(self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant", keep: bool = False) -> Value:
-        """Return a constant array; equal numbers are written once, and float64 as float32 unless `keep` is set.
+    def constant(self, values: Any, dtype: np.dtype[Any] | None = None, name: str = "constant") -> Value:
+        """Return a constant array; equal numbers are written once.
 
         A number that follows from shapes is computed by the model.
+
+        Args:
+            values: the numbers.
+            dtype: of the constant; by default floating-point numbers are of type `real`, others as they are.
+            name: what its name begins with.
         """
         if follows_shapes(values):
-            return self.lengths.scalar(values, FLOAT if dtype is None else dtype)
+            return self.lengths.scalar(values, self.real if dtype is None else dtype)
         array = np.asarray(values, dtype=dtype)
-        if array.dtype == np.float64 and not keep:
-            array = array.astype(np.float32)
-        key = (float(array), array.dtype.str, bool(np.signbit(array))) if array.ndim == 0 and array.dtype.kind != "c" else None
+        if dtype is None and array.dtype.kind == "f":
+            array = array.astype(self.real, copy=False)
+        key = (repr(array.item()), array.dtype.str) if array.ndim == 0 else None
         if key is not None and key in self._numbers:
             return self._numbers[key]
         made = Value(self, self.fresh(name), array.dtype)
         self.constants[made.name] = array
-        if key is not None and not np.isnan(key[0]):
+        if key is not None:
             self._numbers[key] = made
         return made
+
+    def derived(self, source: Value, array: np.ndarray[Any, Any]) -> Value:
+        """Return a constant that is made of another one; it gets the name of that if nothing else reads it."""
+        made = self.constant(array, array.dtype, source.name)
+        if made.name not in self._derived:
+            self._derived[made.name] = self._derived.get(source.name, source.name)
+        return made
+
+    def cast(self, value: Value, dtype: np.dtype[Any]) -> Value:
+        """Return a value in another dtype; constants are written in it."""
+        key = value.name, dtype
+        if key not in self._casts:
+            array = self.constants.get(value.name)
+            if array is not None:
+                made = self.derived(value, array.astype(dtype))
+            else:
+                made = self.op("Cast", value, dtype=dtype, to=helper.np_dtype_to_tensor_dtype(dtype))
+            made.source = value if np.can_cast(value.dtype, dtype, "safe") else None
+            self._casts[key] = made
+        return self._casts[key]
 
     def op(self, kind: str, *inputs: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
         """Return the output of a new node with one output.
@@ -173,7 +216,7 @@ class GraphWriter:
         if kind == "Reshape" and isinstance(inputs[1], (tuple, list)):
             inputs = (inputs[0], self.lengths.target(inputs[1]))
         computed = inputs[1:] if kind == "Where" else inputs
-        first = next((value.dtype for value in computed if isinstance(value, Value)), FLOAT)
+        first = next((value.dtype for value in computed if isinstance(value, Value)), self.real)
         values = [self._as_value(value, first) for value in inputs]
         folded = self._folded(kind, values, attributes)
         if folded is not None:
@@ -183,6 +226,14 @@ class GraphWriter:
         outputs = [Value(self, self.fresh(f"{kind}_out"), first if dtype is None else dtype) for dtype in dtypes]
         self._add(kind, values, outputs, attributes)
         return outputs
+
+    def add(self, node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+        """Add a copy of a node with other names of its inputs and outputs."""
+        made = onnx.NodeProto()
+        made.CopyFrom(node)
+        made.input[:] = [name and names[name] for name in node.input]
+        made.output[:] = [name and names[name] for name in node.output]
+        self.nodes.append(made)
 
     def _add(self, kind: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: Mapping[str, Any]) -> None:
         names = ["" if value is None else value.name for value in inputs]
@@ -214,7 +265,21 @@ class GraphWriter:
             if shape.name not in self.constants:  # it follows from the shapes of inputs
                 return None
             array = np.reshape(array, self.constants.pop(shape.name))
-        return self.constant(array, name=source.name)
+        return self.derived(source, array)
+
+    def settle_names(self) -> None:
+        """Give constants in another shape or dtype the name of what they are made of, where nothing reads that."""
+        read = {name for node in self.nodes for name in node.input}
+        made_of: dict[str, list[str]] = {}
+        for name, source in self._derived.items():
+            if name in read and source not in read:
+                made_of.setdefault(source, []).append(name)
+        new = {names[0]: source for source, names in made_of.items() if len(names) == 1}
+        for node in self.nodes:
+            for position, name in enumerate(node.input):
+                node.input[position] = new.get(name, name)
+        for name, source in new.items():
+            self.constants[source] = self.constants.pop(name)
 
     def tensors(self) -> list[onnx.TensorProto]:
         """Return the constants that nodes read."""

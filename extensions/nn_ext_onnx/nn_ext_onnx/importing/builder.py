@@ -256,7 +256,7 @@ class Builder:
             raise UnsupportedError(f"numbers of type {', '.join(map(str, dtypes))}")
         self._require_computed(node)
         evaluator = Evaluator(node.proto, self.opsets)
-        made = on_host(node.kind, evaluator.run, node.inputs, shapes, kinds.pop())
+        made = on_host(node.kind, evaluator, node.inputs, shapes, kinds.pop(), dtypes)
         return self._checked(node, list(map(as_levels, made, dtypes)))
 
     def _at_present(self, node: Node) -> list[Value | None]:

@@ -29,7 +29,7 @@ def evaluate(node: onnx.NodeProto, arrays: Sequence[Array | None], opsets: Mappi
     Raises:
         UnsupportedError: when the definition fails.
     """
-    return Evaluator(node, opsets).run(arrays)
+    return Evaluator(node, opsets)(arrays)
 
 
 def computed(convert: Callable[[Node], Any], node: Node) -> list[Array] | None:
@@ -63,9 +63,15 @@ def _numbers(result: Any, dtype: np.dtype[Any] | None) -> Array:
 
 
 class Evaluator:
-    """One node, ready to be computed on arrays again and again."""
+    """One node, ready to be computed on arrays again and again.
+
+    Attributes:
+        copy: the node, with other names of its inputs and outputs.
+        opsets: version of each operator set by domain.
+    """
 
     def __init__(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
+        self.opsets = dict(opsets)
         self.copy = onnx.NodeProto()
         self.copy.CopyFrom(node)
         for position, name in enumerate(node.input):
@@ -85,7 +91,7 @@ class Evaluator:
         except (RuntimeError, NotImplementedError) as error:  # it has not every version of every operator
             raise UnsupportedError(f"whole or known numbers of {node.op_type}: {error}") from error
 
-    def run(self, arrays: Sequence[Array | None]) -> list[Array]:
+    def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
         """Return the outputs, as arrays.
 
         Raises:

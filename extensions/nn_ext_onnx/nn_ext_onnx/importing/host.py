@@ -1,6 +1,7 @@
 """Functions of whole numbers: graphs of nn_core compute with floating-point numbers, so integers are computed on the host."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -11,8 +12,32 @@ from nn_core.function import PythonFunction
 from nn_ext_onnx.importing.registry import WHOLE, WHOLE_RESULTS, Node
 from nn_ext_onnx.importing.values import LEVELS, NARROW, Array, Value, is_whole
 
-#: Results from arrays in the dtypes of the model, None where an input is left out.
+#: Results from arrays in the dtypes of the model, None where an input is left out. Exporters write the classes that are known
+#: to them: `Evaluator` and `FlatPlaces`.
 Compute: TypeAlias = Callable[[Sequence[Array | None]], Sequence[Array]]
+
+
+@dataclass(slots=True)
+class FlatPlaces:
+    """Places in an array as one index each: the sum of `offset` and of `strides` times indices along some of its axes.
+
+    Attributes:
+        lengths: of the axes that are indexed, for indices that count from the end.
+        strides: numbers of elements from one place of these axes to the next.
+        offset: what the other axes add, broadcast to the indices.
+        is_summed: whether the last axis of the indices has one index for each axis, else there is one axis.
+    """
+
+    lengths: Array
+    strides: Array
+    offset: Array
+    is_summed: bool
+
+    def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
+        """Return the places, in one axis."""
+        indices = np.asarray(arrays[0], dtype=np.int64)
+        places = np.where(indices < 0, indices + self.lengths, indices) * self.strides
+        return [((places.sum(axis=-1) if self.is_summed else places) + self.offset).reshape(-1)]
 
 
 class HostFunction(PythonFunction):
@@ -24,6 +49,7 @@ class HostFunction(PythonFunction):
         dtypes: of the inputs that are given, None for those that are left out.
         shapes: of the outputs.
         kind: the dtype of all outputs: int64, float32 or float64.
+        results: the dtypes of the outputs in the model; `kind` if not given.
     """
 
     def __init__(
@@ -33,10 +59,12 @@ class HostFunction(PythonFunction):
         dtypes: Sequence[np.dtype[Any] | None],
         shapes: Sequence[tuple[int, ...]],
         kind: str = "int64",
+        results: Sequence[np.dtype[Any]] | None = None,
     ) -> None:
         super().__init__()
         self._name, self.compute, self.dtypes, self.shapes = name, compute, list(dtypes), list(shapes)
         self.output_dtype = kind
+        self.results = [np.dtype(kind)] * len(shapes) if results is None else list(results)
 
     @property
     def name(self) -> str:
@@ -67,10 +95,15 @@ class HostFunction(PythonFunction):
 
 
 def on_host(
-    name: str, compute: Compute, inputs: Sequence[Value | None], shapes: Sequence[tuple[int, ...]], kind: str = "int64"
+    name: str,
+    compute: Compute,
+    inputs: Sequence[Value | None],
+    shapes: Sequence[tuple[int, ...]],
+    kind: str = "int64",
+    results: Sequence[np.dtype[Any]] | None = None,
 ) -> list[nn.Variable]:
-    """Return the results of a computation on the host."""
-    function = HostFunction(name, compute, [None if v is None else v.dtype for v in inputs], shapes, kind)
+    """Return the results of a computation on the host; see `HostFunction`."""
+    function = HostFunction(name, compute, [None if v is None else v.dtype for v in inputs], shapes, kind, results)
     made = function(*[value.variable for value in inputs if value is not None])
     return list(made) if isinstance(made, tuple) else [made]
 
@@ -83,11 +116,11 @@ def as_levels(y: nn.Variable, dtype: np.dtype[Any]) -> nn.Variable:
     return F.quantize_integer(y, one, nn.Variable.from_numpy_array(np.zeros((1,) * y.ndim, dtype)))
 
 
-def index_of(value: Value, shape: tuple[int, ...], compute: Callable[[Array], Array]) -> nn.Variable:
-    """Return indices that follow from those of the model: constants if these are known."""
+def places_of(value: Value, size: int, flat: FlatPlaces) -> nn.Variable:
+    """Return so many places that follow from indices of the model: constants if these are known."""
     if value.is_known:
-        return nn.Variable.from_numpy_array(np.asarray(compute(value.array), dtype=np.int64).reshape(shape))
-    return on_host("Index", lambda arrays: [compute(np.asarray(arrays[0])).reshape(shape)], [value], [shape])[0]
+        return nn.Variable.from_numpy_array(flat([value.array])[0])
+    return on_host("Index", flat, [value], [(size,)])[0]
 
 
 #: Operators whose results are numbers that they get: floating-point numbers hold levels exactly.

@@ -7,7 +7,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_ext_onnx.importing.host import index_of
+from nn_ext_onnx.importing.host import FlatPlaces, places_of
 from nn_ext_onnx.importing.registry import Made, Node, operator
 from nn_ext_onnx.importing.values import Array, UnsupportedError
 
@@ -17,24 +17,21 @@ def _gather(node: Node) -> nn.Variable:
     return F.gather(node.x, node.variable(1), axis=node.axis_of(node.attr("axis", 0)))
 
 
-def _along(shape: Sequence[int], axis: int, length: int) -> "object":
-    """Return a function from places along one axis to places in all elements of an array whose axis has `length` elements."""
-    full = [length if k == axis else n for k, n in enumerate(shape)]
+def _along(shape: Sequence[int], axis: int, indexed: Sequence[int]) -> FlatPlaces:
+    """Return what makes places along one axis places in all elements of an array; there are `indexed` of them."""
+    strides = _strides(shape)
+    others = [strides[k] * np.arange(n) if k != axis else np.zeros(1, np.int64) for k, n in enumerate(indexed)]
+    offset = sum(np.meshgrid(*others, indexing="ij", sparse=True), start=np.zeros((), np.int64))
+    return FlatPlaces(np.array(shape[axis]), strides[axis], offset, is_summed=False)
 
-    def flat(indices: Array) -> Array:
-        grids = np.meshgrid(*[np.arange(n) for n in indices.shape], indexing="ij", sparse=True)
-        total = np.zeros(indices.shape, dtype=np.int64)
-        for k in range(len(full)):
-            place = np.where(indices < 0, indices + length, indices) if k == axis else grids[k]
-            total = total * full[k] + place
-        return total
 
-    return flat
+def _strides(lengths: Sequence[int]) -> Array:
+    """Return the number of elements from one place of each axis to the next."""
+    return np.array([math.prod(lengths[k + 1 :]) for k in range(len(lengths))], dtype=np.int64)
 
 
 def _flat_places(node: Node, axis: int) -> nn.Variable:
-    flat = _along(node.shape, axis, node.shape[axis])
-    return index_of(node[1], (math.prod(node[1].shape),), flat)  # type: ignore[arg-type]
+    return places_of(node[1], math.prod(node[1].shape), _along(node.shape, axis, node[1].shape))
 
 
 @operator("GatherElements", takes_whole=True)
@@ -79,15 +76,11 @@ def _gather_nd(node: Node) -> nn.Variable:
     depth = shape[-1]
     lengths = node.shape[: batch + depth]
 
-    def flat(indices: Array) -> Array:
-        grids = np.meshgrid(*[np.arange(n) for n in indices.shape[:-1]], indexing="ij", sparse=True)
-        total = np.zeros(indices.shape[:-1], dtype=np.int64)
-        for k, length in enumerate(lengths):
-            place = indices[..., k - batch] if k >= batch else grids[k]
-            total = total * length + np.where(place < 0, place + length, place)
-        return total
-
-    places = index_of(node[1], (math.prod(shape[:-1]),), flat)
+    strides = _strides(lengths)
+    others = [strides[k] * np.arange(n) if k < batch else np.zeros(1, np.int64) for k, n in enumerate(shape[:-1])]
+    offset = sum(np.meshgrid(*others, indexing="ij", sparse=True), start=np.zeros((), np.int64))
+    flat = FlatPlaces(np.array(lengths[batch:], np.int64), strides[batch:], offset, is_summed=True)
+    places = places_of(node[1], math.prod(shape[:-1]), flat)
     rest = node.shape[batch + depth :]
     picked = F.gather(F.reshape(node.x, (math.prod(lengths), *rest)), places, axis=0)
     return F.reshape(picked, (*shape[:-1], *rest))
@@ -129,6 +122,6 @@ def _reverse_sequence(node: Node) -> nn.Variable:
     places = np.stack([np.where(rows < n, n - 1 - rows, rows) for n in lengths], axis=1 if time == 0 else 0)
     shape = [n if axis in (time, batch) else 1 for axis, n in enumerate(node.shape)]
     indices = np.broadcast_to(places.reshape(shape), node.shape)
-    flat = _along(node.shape, time, node.shape[time])(indices).reshape(-1)  # type: ignore[operator]
+    flat = _along(node.shape, time, node.shape)([indices])[0]
     picked = F.gather(F.reshape(node.x, (-1,)), nn.Variable.from_numpy_array(flat), axis=0)
     return F.reshape(picked, node.shape)
