@@ -73,12 +73,12 @@ FUNCTIONS = {
 
 
 def arrays_of(dtype):
-    """Both operands in a dtype, which keeps the lowest bits of integers."""
+    """Return both operands in a dtype, which keeps the lowest bits of integers."""
     return FIRST.astype(dtype), SECOND.astype(dtype)
 
 
 def are_equal(values, expected):
-    """Whether floating-point numbers agree up to rounding, and others wholly."""
+    """Return whether floating-point numbers agree up to rounding, and others wholly."""
     tolerance = {"float32": 1e-6, "float64": 1e-14}.get(expected.dtype.name)
     if tolerance is None:
         return np.array_equal(values, expected)
@@ -86,7 +86,7 @@ def are_equal(values, expected):
 
 
 def differences(outputs, inputs, opset=17):
-    """What onnxruntime gives otherwise: the dtype, the shape, or numbers beyond the rounding of the dtype."""
+    """Return what onnxruntime gives otherwise: the dtype, the shape, or numbers beyond the rounding of the dtype."""
     model = export_model(outputs, inputs, opset=opset)
     dtypes = {
         entry.name: onnx.helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type) for entry in model.graph.input
