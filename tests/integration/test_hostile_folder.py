@@ -16,10 +16,24 @@ ROOT = Path(__file__).parents[2]
 #: Modules that children of nn_core import: of the standard library, of packages, and those that Python itself looks for.
 NAMES = (
     *("resource", "json", "runpy", "signal", "tempfile", "subprocess", "ctypes", "pathlib", "zipfile", "ast", "typing"),
+    *("multiprocessing", "socket", "selectors", "threading"),
     *("numpy", "h5py", "yaml", "pluggy", "click", "importlib_metadata", "mpi4py", "pytest", "nn_core", "nn_ext_cpu"),
     *("sitecustomize", "usercustomize"),
 )
 LOAD = "import nn_core as nn; nn.load_parameters('foreign.h5'); print(*nn.get_parameters())"
+#: Reads samples in a worker process.
+WORKERS = """
+import numpy as np
+from nn_core.data.iterator import DataIterator
+from nn_core.data.source import SimpleDataSource
+
+def load(index):
+    return (np.array([index]),)
+
+if __name__ == "__main__":
+    with DataIterator(SimpleDataSource(load, 2), 2, workers=1, worker_type="process") as samples:
+        print(samples.next()[0].tolist())
+"""
 #: Arguments of nn-core, and a word of the answer.
 COMMANDS = [
     (("doctor", "nnp", "mpi"), "nnp"),
@@ -70,6 +84,27 @@ def test_launch(hostile, tmp_path):
     program.write_text("import sys, nn_core; sys.stdout.write(' '.join(sys.argv[1:]) + ';')\n")
     done = run(hostile, sys.executable, "-I", "-m", "nn_core", "launch", "--root", "-n", "2", str(program), "a", "b")
     assert done.stdout.count("a b;") == 2, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["multiprocessing.py", "socket/__init__.py", "selectors.pyc"])
+def test_workers_of_a_data_iterator_are_refused_where_they_would_import_a_module_by_mistake(hostile, tmp_path, name):
+    for path in [*hostile.glob("*.py")]:
+        path.unlink()
+    (hostile / name).parent.mkdir(exist_ok=True)
+    (hostile / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('x')")
+    (program := tmp_path / "program.py").write_text(WORKERS)
+    done = run(hostile, sys.executable, str(program))
+    assert "the current directory must have no modules called like those of Python" in done.stderr, done.stderr
+    (hostile / name).unlink()
+    assert run(hostile, sys.executable, str(program)).stdout == "[[0], [1]]\n"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no switch -P")
+def test_workers_of_a_data_iterator_have_the_switch_of_their_parent(hostile, tmp_path):
+    (program := tmp_path / "program.py").write_text(WORKERS)
+    done = run(hostile, sys.executable, "-P", str(program))
+    assert done.stdout == "[[0], [1]]\n", done.stderr
 
 
 def test_a_child_has_the_search_path_and_the_switches_of_its_parent(hostile, monkeypatch, tmp_path):

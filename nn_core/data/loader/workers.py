@@ -35,7 +35,8 @@ from nn_core.data.loader.tasks import (
 )
 from nn_core.data.source import DataSource
 from nn_core.engine.graph.failure import attach_note
-from nn_core.errors import ArgumentError
+from nn_core.engine.runtime.children import shadowed_module
+from nn_core.errors import ArgumentError, quoted
 
 #: How many processes may die over one task before it is given up.
 ATTEMPTS: Final = 3
@@ -209,7 +210,8 @@ class ProcessPool:
         timeout_s: Seconds that a sample may take; None: any time. Another process takes the place of one that takes longer.
 
     Raises:
-        ArgumentError: when the source or the transformation cannot be pickled.
+        ArgumentError: when the source or the transformation cannot be pickled, or the current directory, where this process
+            does not search for modules, has one that the processes would import in place of Python's own.
     """
 
     def __init__(self, source: DataSource, collation: Collation, n_workers: int, timeout_s: float | None = None) -> None:
@@ -428,6 +430,12 @@ def _answer(connection: Connection, parent: int, number: int, task: Task, reader
 
 def _context() -> Any:
     """Return the way to start processes: never a plain fork, which copies the locks that other threads hold."""
+    if shadow := shadowed_module():
+        raise ArgumentError(
+            "DataIterator: the current directory must have no modules called like those of Python, which worker processes "
+            f"would import, got {quoted(shadow, 200)}\n"
+            "  hint: start Python with -P, or use another directory or worker_type='thread'"
+        )
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

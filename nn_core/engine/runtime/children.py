@@ -2,11 +2,13 @@
 
 ``python -c`` and ``python -m`` put the current directory first on the search path, where a file named ``numpy.py`` or
 ``resource.py`` would be imported. The children of this module search where their parent does, without its current directory.
+Those of `multiprocessing` cannot be told to: `shadowed_module` finds what they would import by mistake.
 """
 
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +64,22 @@ def repeated_command() -> list[str]:
         True
     """
     return [sys.executable, *sys.orig_argv[1:]]
+
+
+def shadowed_module() -> str | None:
+    """Return the path of a module in the current directory that a process of `multiprocessing` would import, or None.
+
+    Such a process imports modules of the standard library before it is told the search path of its parent: these are
+    among those that its parent has imported. A parent that searches the current directory itself imports what it finds there.
+    """
+    current = os.path.realpath(os.curdir)
+    if getattr(sys.flags, "safe_path", False) or current in map(os.path.realpath, sys.path):
+        return None
+    for name in sorted(sys.stdlib_module_names.intersection(sys.modules)):
+        found = PathFinder.find_spec(name, [current])
+        if found is not None and found.origin is not None:  # a folder without __init__.py hides nothing
+            return found.origin
+    return None
 
 
 def _search_path() -> list[str]:
