@@ -47,12 +47,15 @@ gpu-layouts: $(GPU_READY) ## on a GPU: the layouts of what cuDNN computes
 gpu-cuda: $(GPU_READY) ## on a GPU: conformance of our own kernels in float32
 	$(GPU_PYTEST) --tier=core --backend=cuda -m conformance extensions/nn_ext_cuda
 
+# The other tests replace CuPy and cuDNN by emulations, and the true ones may not be loaded beside them.
+ON_DEVICE := $(wildcard extensions/nn_ext_cuda/tests/*_on_device.py extensions/nn_ext_cudnn/tests/*_on_device.py)
+
 test-gpu: $(GPU_READY) ## conformance, demo and tutorials on a GPU; what cannot run there fails
 	$(GPU_PYTHON) -m nn_core doctor --test cuda cudnn
 	$(GPU_PYTHON) examples/digits_demo.py -c $(GPU_CONTEXT)
 	$(GPU_PYTEST) --backend=cuda,cudnn -m conformance extensions/nn_ext_cuda extensions/nn_ext_cudnn
 ifneq ($(TIER),smoke)
-	$(GPU_PYTEST) -m '(slow or not slow) and not conformance' extensions/nn_ext_cuda extensions/nn_ext_cudnn
+	$(GPU_PYTEST) -m 'slow or not slow' $(ON_DEVICE)
 	NN_CORE_TUTORIAL_CONTEXT=$(GPU_CONTEXT) $(GPU_PYTEST) -m 'slow or not slow' tests/integration/test_tutorials.py
 endif
 
