@@ -9,8 +9,9 @@ import nn_core as nn
 from nn_core.ext import ArgumentError
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.network import NetworkPlan, PlannedFunction, PlannedVariable, build, plan_network
+from nn_ext_nnp.network_writing import network_proto
 from nn_ext_nnp.nnp_graph import put_parameters
-from nn_ext_nnp.saving import message_bytes, network_proto, parameter_entries, save_proto
+from nn_ext_nnp.saving import message_bytes, parameter_entries, save_proto
 from nn_ext_nnp.schema import message
 
 

@@ -59,11 +59,39 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
 
 def test_an_input_without_a_name_is_told(tmp_path, caplog):
     x = nn.Variable((1, 3))
-    y = x * nn.Variable.from_numpy_array(np.ones((1, 3)))
+    y = x * nn.Variable((1, 3))
     network = {"name": "net", "batch_size": 1, "names": {"x": x}, "outputs": {"y": y}}
     save(tmp_path / "a.nnp", {"networks": [network]})
     assert "inputs of network 'net' must have names, got none for one of shape (1, 3)" in caplog.text
     assert list(load(tmp_path / "a.nnp").networks["net"].inputs) == ["x", "@net/Mul2_in"]
+
+
+@pytest.mark.parametrize("file", ["n.nnp", "n.protobuf"])
+def test_constants_keep_their_values(tmp_path, caplog, file):
+    values = np.array([[0.5, -2.0, 3.25]])
+    x = nn.Variable((1, 3))
+    named, trained = nn.Variable.from_numpy_array(values), nn.Variable.from_numpy_array(values * 3, need_grad=True)
+    named.name, trained.name = "/net//shift", "net"
+    y = (x + nn.Variable.from_numpy_array(values)) * named - F.gather(trained, nn.Variable.from_numpy_array([2, 0, 1]), axis=1)
+    save(tmp_path / file, contents(x, y), include_params=True)
+    with nn.parameter_scope("", {}):
+        network = load(tmp_path / file).networks["net"]
+        constants = nn.get_parameters(grad_only=False)
+        assert {name: parameter.need_grad for name, parameter in constants.items()} == {
+            "constant": False, "net/shift": False, "net_1": True, "constant_1": False,
+        }  # fmt: skip
+        assert list(network.inputs) == ["x"]
+        network.inputs["x"].d = values
+        network.outputs["y"].forward()
+    np.testing.assert_allclose(network.outputs["y"].d, 2 * values**2 - 3 * values[:, [2, 0, 1]])
+    assert not caplog.records
+
+
+def test_integers_that_files_cannot_hold_are_refused(tmp_path):
+    x = nn.Variable((1, 3))
+    y = F.gather(x, nn.Variable.from_numpy_array(np.array([0, 2**24 + 1])), axis=1)
+    with pytest.raises(ArgumentError, match=r"integers of 'constant' must be those that float32 holds, got 16777217"):
+        save(tmp_path / "a.nnp", contents(x, y))
 
 
 @pytest.mark.parametrize(("make", "message"), [
@@ -107,10 +135,35 @@ def test_operands_of_different_ranks_are_reshaped(make, tmp_path):
     np.testing.assert_allclose(again.d, y.d, rtol=1e-6)
 
 
-def test_losses_of_two_shapes_are_refused():
-    x = nn.Variable((2, 3, 4))
-    with pytest.raises(ArgumentError, match=r"(?s)BinaryCrossEntropy must have one shape in files, got .*F.broadcast"):
-        save(io.BytesIO(), contents(x, F.binary_cross_entropy(x, parameter("p", 4))))
+def test_operands_of_losses_are_broadcast(tmp_path):
+    rng = np.random.default_rng(0)
+    x, target = (nn.Variable.from_numpy_array(rng.uniform(0.1, 0.9, shape)) for shape in ((2, 3, 4), (3, 1)))
+    y = F.binary_cross_entropy(x, target)
+    network = {"name": "net", "batch_size": 2, "names": {"x": x, "t": target}, "outputs": {"y": y}}
+    save(tmp_path / "a.nnp", {"networks": [network]}, variable_batch_size=False)
+    again = load(tmp_path / "a.nnp").networks["net"]
+    again.inputs["x"].d, again.inputs["t"].d = x.d, target.d
+    again.outputs["y"].forward()
+    y.forward()
+    np.testing.assert_allclose(again.outputs["y"].d, y.d, rtol=1e-6)
+    assert {variable.shape for variable in again.outputs["y"].parent.inputs} == {(2, 3, 4)}
+
+
+@pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
+def test_products_of_matrices_are_functions_of_files(tmp_path, flags):
+    """BatchMatmul of NNabla takes three axes at least."""
+    rng = np.random.default_rng(0)
+    x = nn.Variable.from_numpy_array(rng.normal(size=(3, 2) if flags[0] else (2, 3)))
+    w = parameter("w", 4, 3) if flags[1] else parameter("w", 3, 4)
+    y = F.batch_matmul(x, w, transpose_a=flags[0], transpose_b=flags[1])
+    save(tmp_path / "a.nnp", contents(x, y), variable_batch_size=False)
+    y.forward()
+    with nn.parameter_scope("", {}):
+        again = load(tmp_path / "a.nnp").networks["net"]
+        assert again.outputs["y"].parent.name == "Affine"
+        again.inputs["x"].d = x.d
+        again.outputs["y"].forward()
+    np.testing.assert_allclose(again.outputs["y"].d, y.d, rtol=1e-6)
 
 
 def test_a_configuration_without_a_context_names_the_current_one():

@@ -9,12 +9,20 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.host import FlatPlaces, places_of
 from nn_ext_onnx.importing.registry import Made, Node, operator
-from nn_ext_onnx.importing.values import Array, UnsupportedError
+from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
 
 
 @operator("Gather", takes_whole=True)
 def _gather(node: Node) -> nn.Variable:
-    return F.gather(node.x, node.variable(1), axis=node.axis_of(node.attr("axis", 0)))
+    axis = node.axis_of(node.attr("axis", 0))
+    return F.gather(node.x, _from_the_start(node[1], node.shape[axis]), axis=axis)
+
+
+def _from_the_start(indices: Value, length: int) -> nn.Variable:
+    """Return indices, of which known ones count from the start only: other formats have no others."""
+    if not indices.is_known or (indices.array >= 0).all():
+        return indices.variable
+    return nn.Variable.from_numpy_array(np.where(indices.array < 0, indices.array + length, indices.array))
 
 
 def _along(shape: Sequence[int], axis: int, indexed: Sequence[int]) -> FlatPlaces:

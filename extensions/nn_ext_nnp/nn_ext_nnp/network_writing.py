@@ -1,0 +1,294 @@
+"""Graphs of nn_core as Network messages."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+import nn_core as nn
+from nn_core.ext import ArgumentError, NNCoreError
+from nn_core.function import Function
+from nn_core.graph_rewriting import functions_of
+from nn_core.logger import logger
+from nn_ext_nnp.application import OTHER_LAYOUT
+from nn_ext_nnp.network import build, plan_network
+from nn_ext_nnp.plugin import KNOWN_OPERATORS
+from nn_ext_nnp.schema import functions, message
+from nn_ext_nnp.settings import write_settings
+
+#: Functions whose setting `shape` has the number of samples in front.
+_SHAPED: Final = ("Reshape", "Broadcast", "Constant", "Rand", "Randint", "Randn", "RandBinomial", "RandBeta", "RandGamma")
+#: Functions that broadcast here, while those of files take operands of one shape.
+_OF_ONE_SHAPE: Final = ("BinaryCrossEntropy", "BinaryError", "SigmoidCrossEntropy")
+
+
+def constants_of(networks: Iterable[Any], parameters: Mapping[str, nn.Variable]) -> dict[str, nn.Variable]:
+    """Return the leaves of networks that are neither inputs nor parameters, and have values, by names that nothing else has.
+
+    They are written as parameters. A network of whose leaves none has a name says nothing about which are inputs: it has none.
+
+    Args:
+        networks: mappings, as `network_proto` takes them.
+        parameters: all parameters by name.
+    """
+    found: dict[str, nn.Variable] = {}
+    known = set(parameters.values())
+    taken = {*parameters}
+    for network in networks:
+        taken |= set(network.get("names", ())) | set(network.get("outputs", ())) if isinstance(network, Mapping) else set()
+    for network in networks:
+        for variable in _constant_leaves(network):
+            if variable not in known:
+                known.add(variable)
+                found[_free_name(variable.name or "constant", taken)] = variable
+    return found
+
+
+def _constant_leaves(network: Any) -> Iterator[nn.Variable]:
+    named, outputs = (network.get(key) for key in ("names", "outputs")) if isinstance(network, Mapping) else (None, None)
+    if not isinstance(named, Mapping) or not isinstance(outputs, Mapping):
+        return  # refused later
+    given = {v for v in (*named.values(), *outputs.values()) if isinstance(v, nn.Variable)}
+    if not any(variable.parent is None for variable in named.values() if isinstance(variable, nn.Variable)):
+        return
+    for function in functions_of([v for v in outputs.values() if isinstance(v, nn.Variable) and v.parent is not None]):
+        for variable in function.inputs:
+            if variable.parent is None and variable not in given and variable.data.modification_count:
+                yield variable
+
+
+def _free_name(stem: str, taken: set[str]) -> str:
+    """Return a name of parts that are not empty, which is neither taken nor the folder of one that is."""
+    stem = "/".join(part for part in stem.split("/") if part) or "constant"
+    name, count = stem, 0
+    while any(name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/") for other in taken):
+        count += 1
+        name = f"{stem}_{count}"
+    taken.add(name)
+    return name
+
+
+def network_proto(network: Mapping[str, Any], parameters: Mapping[str, nn.Variable], variable_batch_size: bool) -> Any:
+    """Return the Network message for ``{"name", "batch_size", "outputs", "names"}``.
+
+    Raises:
+        ArgumentError: when names are used twice, a function cannot be in files, or the graph belongs to one number of
+            samples and `variable_batch_size` is true.
+    """
+    for key in ("name", "batch_size", "outputs", "names"):
+        if key not in network:
+            raise ArgumentError(f"save: each network must have name, batch_size, outputs and names, got none called {key!r}")
+    writer = _NetworkWriter(network["name"], {**network["names"], **network["outputs"]}, parameters)
+    outputs = network["outputs"].values()
+    order = functions_of([output for output in outputs if output.parent is not None])
+    _require_representable(network["name"], order)
+    for function in order:
+        writer.add(function)
+    for output in outputs:
+        writer.name_of(output, "x")
+    made = writer.result(network["batch_size"])
+    return _with_variable_batch(made, network["batch_size"]) if variable_batch_size else made
+
+
+def _require_representable(network: str, order: Sequence[Function]) -> None:
+    in_python = sorted({f.name for f in order if f.node.python is not None})  # their names say nothing about what they compute
+    if in_python:
+        raise ArgumentError(
+            f"save: functions of network {network!r} must not be written in Python, got {', '.join(in_python)}"
+        )
+    wrong = sorted({f.name for f in order if f.name not in functions()})
+    if wrong:
+        raise ArgumentError(f"save: functions of network {network!r} must be those of NNabla 1.39, got {', '.join(wrong)}")
+    for function in order:
+        unread = KNOWN_OPERATORS.refusal(function.node.spec, function.args, function.node.inputs)
+        if unread is not None:
+            raise ArgumentError(f"save: functions of network {network!r} must have a form in files, got: {unread.reason}")
+        if function.name in OTHER_LAYOUT:
+            raise ArgumentError(
+                f"save: functions of network {network!r} must have the layout of NNabla's, got {function.name}, whose "
+                "channels are not last here"
+            )
+
+
+class _NetworkWriter:
+    def __init__(self, name: str, names: Mapping[str, nn.Variable], parameters: Mapping[str, nn.Variable]) -> None:
+        self.name = name
+        self.prefix = "" if name == "model" else f"@{name}/"
+        self.parameters = {variable: key for key, variable in parameters.items()}
+        self.given: dict[nn.Variable, str] = {}
+        for key, variable in names.items():
+            if not isinstance(variable, nn.Variable):
+                raise ArgumentError(f"save: names and outputs must be Variables, got {type(variable).__name__} for {key!r}")
+            if self.given.get(variable, key) == key:
+                self.given[variable] = key
+        self.taken: set[str] = {*names, *parameters}
+        self.counts: dict[str, int] = {}
+        self.known: dict[nn.Variable, str] = {}
+        self.functions: list[Any] = []
+
+    def add(self, function: Function) -> None:
+        if function.name == "BatchMatmul" and all(variable.ndim == 2 for variable in function.inputs):
+            self._add_product(function)
+            return
+        inputs = self._operands(function)
+        made = message("Function", type=function.name, name=self._fresh(function.name))
+        made.input.extend(inputs)
+        made.output.extend(self.name_of(variable, f"{function.name}_out") for variable in function.outputs)
+        _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
+        if function.name == "Reshape":
+            settings["shape"] = function.outputs[0].shape  # without -1
+        if function.name == "ImageAugmentation" and settings["shape"] is None:
+            settings["shape"] = function.outputs[0].shape[-3:]  # of an image, whatever the number of samples
+        write_settings(made, settings)
+        self.functions.append(made)
+
+    def _add_product(self, function: Function) -> None:
+        """Write the product of two matrices as Affine: BatchMatmul of files takes three axes at least."""
+        names = [self.name_of(variable, "BatchMatmul_in") for variable in function.inputs]
+        flags = (function.args["transpose_a"], function.args["transpose_b"])
+        operands = [
+            self._moved("Transpose", name, variable.shape[::-1], {"axes": (1, 0)}) if is_turned else name
+            for name, variable, is_turned in zip(names, function.inputs, flags, strict=True)
+        ]
+        made = message("Function", type="Affine", name=self._fresh("Affine"))
+        made.input.extend(operands)
+        made.output.append(self.name_of(function.outputs[0], "Affine_out"))
+        write_settings(made, {"base_axis": 1})
+        self.functions.append(made)
+
+    def _operands(self, function: Function) -> list[str]:
+        """Return the names of the inputs; NNabla does not align operands with fewer axes, nor broadcast those of losses."""
+        names = [self.name_of(variable, f"{function.name}_in") for variable in function.inputs]
+        if function.node.spec.shape != "broadcast" and function.name != "BatchMatmul":
+            return names
+        shapes = [variable.shape for variable in function.inputs]
+        n_axes = max(map(len, shapes))
+        aligned = [(1,) * (n_axes - len(shape)) + tuple(shape) for shape in shapes]
+        names = [
+            name if len(shape) == n_axes else self._moved("Reshape", name, wanted, {"shape": wanted, "inplace": True})
+            for name, shape, wanted in zip(names, shapes, aligned, strict=True)
+        ]
+        if function.name not in _OF_ONE_SHAPE:
+            return names
+        whole = np.broadcast_shapes(*aligned)
+        return [
+            name if shape == whole else self._moved("Broadcast", name, whole, {"shape": whole})
+            for name, shape in zip(names, aligned, strict=True)
+        ]
+
+    def _moved(self, kind: str, name: str, shape: Sequence[int], settings: dict[str, Any]) -> str:
+        """Return the name of a new variable, which has the values of the one called `name` in another shape."""
+        variable = nn.Variable(tuple(shape))
+        made = message("Function", type=kind, name=self._fresh(kind))
+        self.known[variable] = self._fresh(f"{kind}_out")
+        made.input.append(name)
+        made.output.append(self.known[variable])
+        write_settings(made, settings)
+        self.functions.append(made)
+        return self.known[variable]
+
+    def name_of(self, variable: nn.Variable, stem: str) -> str:
+        name = self.known.get(variable)
+        if name is None:
+            name = self.parameters.get(variable) or self.given.get(variable)
+            if name is None:
+                name = self._fresh(stem)
+                if variable.parent is None:
+                    logger.warning(
+                        f"save: inputs of network {self.name!r} must have names, got none for one of shape {variable.shape}; "
+                        f"it becomes the input {name!r}, and its values are not saved\n"
+                        "  hint: add it to names, or make constants parameters, as get_parameter_or_create does"
+                    )
+            self.known[variable] = name
+        return name
+
+    def result(self, batch_size: int) -> Any:
+        made = message("Network", name=self.name, batch_size=batch_size)
+        buffers = [v for v in self.known if v not in self.parameters]
+        parameters = [v for v in self.known if v in self.parameters]
+        for variable in (*buffers, *parameters):
+            proto = made.variable.add(name=self.known[variable])
+            proto.type = "Parameter" if variable in self.parameters else "Buffer"
+            proto.shape.dim.extend(variable.shape)
+            proto.shape.SetInParent()
+        for function in self.functions:
+            made.function.append(function)
+        return made
+
+    def _fresh(self, stem: str) -> str:
+        while True:
+            count = self.counts.get(stem, 0)
+            self.counts[stem] = count + 1
+            name = f"{self.prefix}{stem}" + (f"_{count}" if count else "")
+            if name not in self.taken:
+                return name
+
+
+def _with_variable_batch(network: Any, batch_size: int) -> Any:
+    """Return a network whose shapes have -1 for the number of samples, tried with two other numbers.
+
+    Raises:
+        ArgumentError: when it does not work with them, or works differently.
+    """
+    made = message("Network")
+    made.CopyFrom(network)
+    following = _following(made)
+    buffers = {variable.name: variable for variable in made.variable if variable.name in following}
+    batch = _batch_of(made, buffers, batch_size)
+    if batch is None:
+        return network
+    lengths = [variable.shape.dim for variable in buffers.values()]
+    lengths += [_shape_setting(function) for function in made.function if _follows_batch(function, buffers)]
+    for shape in lengths:
+        if shape and shape[0] == batch:
+            shape[0] = -1
+    for samples in (batch, batch + 1, 2 * batch + 3):
+        _try(made, samples, batch)
+    return made
+
+
+def _following(network: Any) -> set[str]:
+    """Return the names of variables that may have the number of samples: inputs, what is made of these, and what of nothing."""
+    computed = {name for function in network.function for name in function.output}
+    found = {v.name for v in network.variable if v.type == "Buffer" and v.name not in computed}
+    for function in network.function:
+        if not function.input or any(name in found for name in function.input):
+            found.update(function.output)
+    return found
+
+
+def _follows_batch(function: Any, buffers: Collection[str]) -> bool:
+    """Return whether a function has a shape among its settings that is that of its samples."""
+    return function.type in _SHAPED and (not function.input or any(name in buffers for name in function.input))
+
+
+def _shape_setting(function: Any) -> Any:
+    return getattr(function, str(functions()[function.type].field)).shape.dim
+
+
+def _batch_of(network: Any, buffers: Mapping[str, Any], batch_size: int) -> int | None:
+    """Return the number of samples that the inputs have: `batch_size` if any has it, else what all have in common."""
+    computed = {name for function in network.function for name in function.output}
+    lengths = [v.shape.dim[0] for v in buffers.values() if v.name not in computed and v.shape.dim]
+    if batch_size in lengths or not lengths:
+        return batch_size
+    return lengths[0] if len(set(lengths)) == 1 else None
+
+
+def _try(network: Any, samples: int, batch: int) -> None:
+    expected = {v.name: tuple(samples if dim < 0 else dim for dim in v.shape.dim) for v in network.variable}
+    hint = "variable_batch_size=False saves it for this number of samples only"
+    try:
+        with nn.parameter_scope("", {}), nn.auto_forward(False):
+            built = build(plan_network(network, "save"), samples)
+    except NNCoreError as error:
+        raise ArgumentError(
+            f"save: network {network.name!r} must work for any number of samples, got for {samples} in place of {batch}: "
+            f"{error}\n  hint: {hint}"
+        ) from error
+    for name, variable in built.variables.items():
+        if variable.shape != expected[name]:
+            raise ArgumentError(
+                f"save: variable {name!r} of network {network.name!r} must have the samples as its first axis only, got the "
+                f"shape {variable.shape} for {samples} samples in place of {expected[name]}\n  hint: {hint}"
+            )
