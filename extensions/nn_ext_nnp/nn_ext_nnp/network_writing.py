@@ -248,7 +248,7 @@ def _with_variable_batch(network: Any, batch_size: int) -> Any:
 
 
 def _following(network: Any) -> set[str]:
-    """Return the names of variables that may have the number of samples: inputs, what is made of these, and what of nothing."""
+    """Return the names of variables that may have the number of samples: inputs, and what is not made of parameters only."""
     computed = {name for function in network.function for name in function.output}
     found = {v.name for v in network.variable if v.type == "Buffer" and v.name not in computed}
     for function in network.function:
