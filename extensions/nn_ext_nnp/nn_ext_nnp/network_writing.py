@@ -45,16 +45,20 @@ def constants_of(networks: Iterable[Any], parameters: Mapping[str, nn.Variable])
 
 
 def _constant_leaves(network: Any) -> Iterator[nn.Variable]:
-    named, outputs = (network.get(key) for key in ("names", "outputs")) if isinstance(network, Mapping) else (None, None)
-    if not isinstance(named, Mapping) or not isinstance(outputs, Mapping):
-        return  # refused later
-    given = {v for v in (*named.values(), *outputs.values()) if isinstance(v, nn.Variable)}
-    if not any(variable.parent is None for variable in named.values() if isinstance(variable, nn.Variable)):
+    named, outputs = (_variables(network, key) for key in ("names", "outputs"))
+    if all(variable.parent is not None for variable in named):
         return
-    for function in functions_of([v for v in outputs.values() if isinstance(v, nn.Variable) and v.parent is not None]):
+    given = {*named, *outputs}
+    for function in functions_of([output for output in outputs if output.parent is not None]):
         for variable in function.inputs:
             if variable.parent is None and variable not in given and variable.data.modification_count:
                 yield variable
+
+
+def _variables(network: Any, key: str) -> list[nn.Variable]:
+    """Return variables that a network names; none where it says something else, which is refused later."""
+    found = network.get(key) if isinstance(network, Mapping) else None
+    return [v for v in found.values() if isinstance(v, nn.Variable)] if isinstance(found, Mapping) else []
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
