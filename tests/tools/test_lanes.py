@@ -146,6 +146,22 @@ def test_signals_in_native_kernels(kind: str) -> None:
     figures, status = signals.run(kind, 2, 30, 3, 1)
     assert list(signals.findings(kind, 2, figures, status)) == []
     assert figures["delivered"] >= 30
+    assert figures["works"] == 3 + len(signals.large())
+
+
+def test_a_child_that_gets_signals_computes_what_was_asked_for() -> None:
+    command = signals.child_command("alarm", 2, 30, n_samples=3, seed=5, period_us=700, folder="probe")
+    assert command[:3] == [sys.executable, "-m", "tools.lanes.signals"]
+    asked = {
+        "kinds": ("alarm",),
+        "count": 30,
+        "n_samples": 3,
+        "seed": 5,
+        "period_us": 700,
+        "child": ("2", "probe"),
+        "report": None,
+    }
+    assert signals.main.make_context("signals", command[3:]).params == asked
 
 
 def test_what_signals_may_do_is_a_finding() -> None:

@@ -199,24 +199,20 @@ def in_child(source: Probe | Interrupts, threads: int, count: int, chosen: dict[
     return {"delivered": source.delivered, "astray": source.astray, "different": sorted(different), "works": len(works)}
 
 
+def child_command(kind: str, threads: int, count: int, *, n_samples: int, seed: int, period_us: int, folder: str) -> list[str]:
+    """Return the command of a process that computes `n_samples` samples and the large computations under signals."""
+    options = {"kind": kind, "count": count, "samples": n_samples, "seed": seed, "period": period_us}
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "tools.lanes.signals", *words, "--child", str(threads), folder]
+
+
 def run(
     kind: str, threads: int, count: int, n_samples: int, seed: int, period_us: int = PERIOD_US
 ) -> tuple[dict[str, Any], int]:
     """Compute in a process that gets signals; its figures, none if it died, and its exit status."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "tools.lanes.signals",
-            "--kind",
-            kind,
-            "--count",
-            str(count),
-            "--child",
-            str(threads),
-            folder,
-        ]
+        command = child_command(kind, threads, count, n_samples=n_samples, seed=seed, period_us=period_us, folder=folder)
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
             watch = threading.Timer(PATIENCE_S, process.kill)
