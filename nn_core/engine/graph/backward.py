@@ -21,6 +21,7 @@ from nn_core.engine.graph.node import Node, Storage, Value, forward_order
 from nn_core.engine.graph.plan import current_plan, plans_of, remember, signature_of
 from nn_core.engine.graph.plan_cache import refuse_turn
 from nn_core.engine.graph.reshape import has_other_lengths
+from nn_core.engine.graph.shared_layers import warn_of_shared_layers
 from nn_core.engine.graph.trace_node import ANYWHERE
 from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.engine.runtime.context_values import MEMO
@@ -215,6 +216,7 @@ def _compiled(
 ) -> tuple[BackwardPlan, bool]:
     """Return a new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
     _require_fitted(order)
+    warn_of_shared_layers(order)
     active, targets = active_nodes(root, order)
     overwrite = True
     for target in targets:

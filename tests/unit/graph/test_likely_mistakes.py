@@ -64,6 +64,16 @@ def test_layers_without_a_name_that_share_parameters_are_told_once(caplog):
     assert "got 3 in one graph that read affine/W" in messages[0] and "affine/b" in messages[1]
 
 
+@pytest.mark.parametrize("clear_buffer", [False, True])
+def test_layers_of_a_dynamic_graph_are_told_as_it_is_trained(clear_buffer, caplog):
+    for _ in range(3):
+        with nn.auto_forward():
+            y = F.mean(PF.affine(F.relu(PF.affine(nn.Variable((2, 4)), 4)), 4))
+        y.backward(clear_buffer=clear_buffer)
+    messages = [text for text in caplog.messages if "share their parameters" in text]
+    assert ["affine/W" in text for text in messages] == [True, False]
+
+
 def test_the_layers_of_a_module_are_told_too(caplog):
     class Net(nn.Module):
         def call(self, x):
