@@ -86,12 +86,13 @@ class BackwardPlan(Plan):
             return
         ready(buffer.space)
         self.start_value = None
-        if isinstance(grad, NdArray):
-            array[...] = grad.read(buffer.space, buffer.dtype)
-        elif np.ndim(grad) == 0:
-            array[...] = self.start_value = float(grad)
-        else:
-            array[...] = grad if buffer.space is HOST else buffer.space.from_numpy(grad.astype(buffer.dtype))
+        with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
+            if isinstance(grad, NdArray):
+                array[...] = grad.read(buffer.space, buffer.dtype)
+            elif np.ndim(grad) == 0:
+                array[...] = self.start_value = float(grad)
+            else:
+                array[...] = grad if buffer.space is HOST else buffer.space.from_numpy(grad.astype(buffer.dtype))
 
     def give_up_forward_data(self) -> None:
         """End the right of the graph to the values that the pass was told to clear."""

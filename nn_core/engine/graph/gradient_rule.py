@@ -98,27 +98,27 @@ class RuleRunner:
             values, grads = list(map(self._wide, values)), tuple(map(self._wide, grads))
         spec, args = self._spec_args
         call = GradientCall(spec, values[:n], values[n:], grads, args, self._wanted, keeps=self._keeps)
-        results = self._results(call)
-        if before:
-            self._require_unchanged(before)
-        targets = arrays[first:]
-        if len(results) != len(targets):
-            raise GraphError(f"{spec.api}: a gradient rule must return {len(targets)} gradients, got {len(results)}")
-        for target, result in zip(targets, results, strict=True):
-            # rules also return gradients that cost little, asked for or not
-            if target is not None:
-                self._write(target, result)
+        with np.errstate(all="ignore"):  # nan and inf are values like any other, also where half precision makes them
+            results = self._results(call)
+            if before:
+                self._require_unchanged(before)
+            targets = arrays[first:]
+            if len(results) != len(targets):
+                raise GraphError(f"{spec.api}: a gradient rule must return {len(targets)} gradients, got {len(results)}")
+            for target, result in zip(targets, results, strict=True):
+                # rules also return gradients that cost little, asked for or not
+                if target is not None:
+                    self._write(target, result)
 
     def _results(self, call: GradientCall) -> Sequence[Any]:
-        with np.errstate(all="ignore"):  # nan and inf are values like any other
-            try:
-                results = self._rule(self._functions, call)
-            except BaseException as error:
-                spec, args = self._spec_args
-                if self._is_foreign and isinstance(error, Exception) and is_write(error):
-                    raise PluginError(f"{spec.api}: a gradient rule must not change what it reads, got: {error}") from error
-                add_note(error, spec, self._backend, self._shapes[: self._n_inputs], args, what="the gradient rule of ")
-                raise
+        try:
+            results = self._rule(self._functions, call)
+        except BaseException as error:
+            spec, args = self._spec_args
+            if self._is_foreign and isinstance(error, Exception) and is_write(error):
+                raise PluginError(f"{spec.api}: a gradient rule must not change what it reads, got: {error}") from error
+            add_note(error, spec, self._backend, self._shapes[: self._n_inputs], args, what="the gradient rule of ")
+            raise
         return results if isinstance(results, (tuple, list)) else (results,)
 
     def _write(self, target: Array, result: Any) -> None:

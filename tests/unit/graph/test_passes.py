@@ -704,3 +704,28 @@ def test_values_that_a_backward_pass_has_recomputed_are_given_up_again():
     y.backward()
     with pytest.raises(GraphError, match="memory was reused"):
         _ = h.d
+
+
+@pytest.mark.parametrize("backend", ["reference:half", "reference:float"])
+@pytest.mark.parametrize(
+    "start", [1e39, np.full(3, 1e39), nn.NdArray.from_numpy_array(np.full(3, 1e39))], ids=["number", "array", "NdArray"]
+)
+def test_a_start_that_the_dtype_does_not_hold_is_infinite_without_a_warning(backend, start):
+    with nn.context_scope(nn.Context([backend])):
+        x = nn.Variable.from_numpy_array(np.ones(3), need_grad=True)
+        y = x * 2.0
+        y.forward()
+        y.backward(start)
+    assert np.isinf(x.g).all()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients_that_half_precision_does_not_hold_are_infinite_without_a_warning(dynamic):
+    with nn.context_scope(nn.Context(["reference:half"])):
+        for _ in range(2):
+            x = nn.Variable.from_numpy_array([300.0, 300.0, 300.0], need_grad=True)
+            with nn.auto_forward(dynamic):
+                y = F.sum(F.cumprod(x))
+            y.forward()
+            y.backward(clear_buffer=dynamic)
+            assert np.isinf(x.g[0])
