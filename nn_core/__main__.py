@@ -207,6 +207,26 @@ def explain_function(function: str, backend: Sequence[str]) -> None:
         raise click.ClickException(str(error)) from error
 
 
+@main.command("summary", short_help="Print the functions of the networks of a file.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--network", "-n", multiple=True, help="Which network; all by default.")
+@click.option(
+    "--batch-size", "-b", type=click.IntRange(min=1), default=1, help="Number of samples, where the file leaves it open."
+)
+@click.option("--dimension", "-d", multiple=True, metavar="NAME=LENGTH", help="The length of an axis that the file names.")
+def summary_of_file(file: Path, network: Sequence[str], batch_size: int, dimension: Sequence[str]) -> None:
+    """Print shapes, parameters, multiply-adds and memory of the functions of the networks of FILE.
+
+    A package that reads the file must be installed: nn-ext-nnp for .nnp, nn-ext-onnx for .onnx.
+    """
+    from nn_core.cli.networks import summaries  # the other commands do without graphs
+
+    try:
+        click.echo(summaries(file, network, batch_size, dimension))
+    except (NNCoreError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 @main.command(short_help="Write type stubs with the operators of plugins.")
 @click.option(
     "--folder",

@@ -52,10 +52,7 @@ def export_c(
 def _loaded(path: Path, name: str | None, batch_size: int, dimension: tuple[str, ...]) -> Any:
     """Return a network with inputs and outputs by name."""
     read = find_extension("file_formats", path.suffix, "read_network")
-    if dimension:
-        loaded = read(path, dimensions=_lengths(dimension))
-    else:
-        loaded = read(path) if path.suffix == ".onnx" else read(path, batch_size=batch_size)
+    loaded = read(path, batch_size=batch_size, **({"dimensions": _lengths(dimension)} if dimension else {}))
     networks = getattr(loaded, "networks", None)
     if networks is None:
         return loaded

@@ -5,17 +5,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, Entry, FileFormatError, open_to_read, read_entries
+from nn_core.ext import Entry, FileFormatError, open_to_read, read_entries
 from nn_ext_nnp.archive import Member, as_file, read_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, require_known_functions
 from nn_ext_nnp.places import TextFile
 from nn_ext_nnp.schema import message
 from nn_ext_nnp.wire import entry_of, split_parameters
 
+#: Extensions of NNabla's files.
+OWN_EXTENSIONS: Final = (".nnp", ".nntxt", ".prototxt", ".protobuf", ".h5", ".nnb")
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
@@ -36,16 +38,24 @@ class Document:
     name: TextFile = field(default_factory=lambda: TextFile("the file"))
 
 
-def read_document(sources: Source | Sequence[Source], extension: str = ".nntxt", with_parameters: bool = True) -> Document:
+def read_document(
+    sources: Source | Sequence[Source],
+    extension: str = ".nntxt",
+    with_parameters: bool = True,
+    batch_size: int | None = None,
+    dimensions: Mapping[str, int] | None = None,
+) -> Document:
     """Read files of networks and parameters, which are taken together.
 
     Args:
         sources: paths, or binary files of the format `extension`.
         extension: format of open files.
         with_parameters: whether to read parameters.
+        batch_size: see `nn_ext_nnp.exchange.read_other`; without effect on NNabla's files.
+        dimensions: likewise.
 
     Raises:
-        ArgumentError: when a file has another extension.
+        ArgumentError: when a file has another extension, for which there is no package either.
         FileFormatError: when it is damaged, or says what there is not.
         FileNotFoundError: when there is none.
     """
@@ -56,8 +66,15 @@ def read_document(sources: Source | Sequence[Source], extension: str = ".nntxt",
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "the file"))
         if position == 0:
             document.name = TextFile(name)
+        kind = Path(name).suffix.lower() if is_path else extension
         with _opened(source) as file:
-            _add(document, Path(name).suffix.lower() if is_path else extension, file, name, with_parameters)
+            if kind in OWN_EXTENSIONS:
+                _add(document, kind, file, name, with_parameters)
+            else:
+                from nn_ext_nnp.exchange import read_other  # it gives documents itself
+
+                content = name if is_path else file.read()
+                _take_over(document, read_other(content, name, kind, batch_size, dimensions), with_parameters)
     return document
 
 
@@ -71,14 +88,15 @@ def _add(document: Document, extension: str, file: IO[bytes], name: str, with_pa
             _add_member(document, member, f"{name}/{member.name}", with_parameters)
     elif extension in (".nntxt", ".prototxt", ".protobuf", ".h5"):
         _add_member(document, Member(f"x{extension}", file.read()), name, with_parameters)
-    elif extension == ".nnb":
+    else:
         from nn_ext_nnp.nnb.reading import read_nnb  # it gives documents itself
 
-        found = read_nnb(file.read(), name)
-        document.proto.MergeFrom(found.proto)
-        document.parameters.update(found.parameters if with_parameters else {})
-    else:
-        raise ArgumentError(f"load: files must be .nnp, .nnb, .nntxt, .prototxt, .protobuf or .h5, got {name!r}")
+        _take_over(document, read_nnb(file.read(), name), with_parameters)
+
+
+def _take_over(document: Document, found: Document, with_parameters: bool) -> None:
+    document.proto.MergeFrom(found.proto)
+    document.parameters.update(found.parameters if with_parameters else {})
 
 
 def _add_member(document: Document, member: Member, name: str, with_parameters: bool) -> None:

@@ -1,7 +1,7 @@
 """Everything that files say about training and inference, as objects; see `nn_core.utils.load`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -120,9 +120,10 @@ def load(
     parameter_only: bool = False,
     extension: str = ".nntxt",
     context: nn.Context | None = None,
+    dimensions: Mapping[str, int] | None = None,
 ) -> Info:
-    """Read files of networks; see `nn_core.utils.load.load`."""
-    document = read_document(filenames, extension, not exclude_parameter)
+    """Read files of networks; see `nn_core.utils.load.load`. `dimensions`: lengths of axes that other formats name."""
+    document = read_document(filenames, extension, not exclude_parameter, batch_size, dimensions)
     if not exclude_parameter:
         put_parameters(document.parameters)
     proto = document.proto

@@ -93,7 +93,7 @@ def test_a_script_of_that_name_comes_first(tmp_path):
     ("train", ["-m", "2G"], "--ooc-gpu-memory-size: values are"),
     ("convert", ["-S", "1-2"], "--split: the whole network of an executor is written"),
     ("convert", ["--inputs", "x"], "--inputs: models of TensorFlow"),
-    ("convert", ["--ir_version", "8"], "--ir_version: models of ONNX are written by the package nn-ext-onnx"),
+    ("convert", ["--ir_version", "8"], "--ir_version: the version of the format follows from the operator set"),
     ("dump", ["--nnp-exclude-preprocess"], "--nnp-exclude-preprocess: functions of preprocessing"),
 ])  # fmt: skip
 def test_options_without_a_use_say_why(command, option, message):

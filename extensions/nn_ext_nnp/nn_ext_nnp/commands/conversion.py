@@ -1,7 +1,7 @@
 """Turn files of networks into others."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,8 +11,10 @@ import click
 from nn_core.ext import ArgumentError, Entry, atomic_writer
 from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import print_text
+from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.document import Document, read_document
+from nn_ext_nnp.exchange import translate, write_other
 from nn_ext_nnp.loops import expand_loops
 from nn_ext_nnp.nnb.c_source import c_source
 from nn_ext_nnp.nnb.numbers import type_named
@@ -28,12 +30,14 @@ _OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
 _FORMATS: Final = {
     "NNP": (".nnp", ".nntxt", ".prototxt", ".protobuf", ".h5"),
     "NNB": (".nnb",),
+    "ONNX": (".onnx",),
 }
 #: C source for NNabla's runtime: a folder, which no extension tells.
 _C_SOURCE: Final = "CSRC"
 _VERSIONS: Final = {"nnb_2": 2, "nnb_3": 3}
+_OPSETS: Final = {f"opset_{number}": number for number in range(13, 25)}
 _TENSORFLOW: Final = "models of TensorFlow are not read or written; ONNX is the bridge"
-_ONNX: Final = "models of ONNX are written by the package nn-ext-onnx, from Python"
+_ONNX: Final = "the version of the format follows from the operator set"
 _no_tensorflow = refused_options(_TENSORFLOW, ("--outputs",), ("--inputs",), ("--dataset",))
 _no_tensorflow_flags = refused_options(
     _TENSORFLOW, ("--enable-optimize-pb",), ("--channel-last",), ("--quantization",), are_flags=True
@@ -58,12 +62,18 @@ _no_preprocess = refused_options(
 @click.option("-f", "--force", is_flag=True, help="Without effect: OUTPUT is replaced as a whole.")
 @click.option("-E", "--nnp-import-executor-index", "executor", type=int, help="Keep this executor, from 0, and its network.")
 @click.option(
-    "-b", "--batch-size", default=1, help=".nnb, CSRC: number of samples; -1: that of the network.", show_default=True
+    "-b",
+    "--batch-size",
+    type=int,
+    help="Number of samples; -1: that of the network. Default: 1 for .nnb and CSRC, for .onnx any if possible.",
 )
+@dimension_option
 @click.option("-T", "--default-variable-type", default="FLOAT32", help=".nnb: type of parameters, such as FIXED16.")
 @click.option("-s", "--settings", type=_FILE, help=".nnb: types of variables, in YAML; see nnb_template.")
 @click.option("--api", type=int, default=LAST_LEVEL, help=".nnb, CSRC: API level of the runtime.", show_default=True)
-@click.option("-d", "--define_version", type=click.Choice(list(_VERSIONS)), default="nnb_2", help=".nnb: its version.")
+@click.option(
+    "-d", "--define_version", type=click.Choice([*_VERSIONS, *_OPSETS]), help="Version of .nnb, or operator set of .onnx."
+)
 @click.option("--nnp-parameter-h5", "stored", flag_value="h5", default="h5", help=".nnp: parameters in HDF5, the default.")
 @click.option("--nnp-parameter-protobuf", "stored", flag_value="protobuf", help=".nnp: parameters as .protobuf.")
 @click.option("--nnp-parameter-nntxt", "stored", flag_value="nntxt", help=".nnp: parameters in the text.")
@@ -82,41 +92,65 @@ def convert(
     export_format: str | None,
     force: bool,
     executor: int | None,
-    batch_size: int,
+    batch_size: int | None,
+    dimensions: tuple[str, ...],
     default_variable_type: str,
     settings: Path | None,
     api: int,
-    define_version: str,
+    define_version: str | None,
     stored: str,
     without_parameters: bool,
     keep_loops: bool,
 ) -> None:
     """Write what FILES say together to OUTPUT, in the format of its extension.
 
-    Formats: .nnp, .nntxt, .prototxt and .protobuf, .nnb for NNabla's C runtime, and .h5 for parameters alone. With -O CSRC,
-    OUTPUT is a folder for C source that calls this runtime.
+    Formats: .nnp, .nntxt, .prototxt and .protobuf, .onnx with the package nn-ext-onnx, .nnb for NNabla's C runtime, and .h5
+    for parameters alone. With -O CSRC, OUTPUT is a folder for C source that calls this runtime.
 
     Example: nn-core convert network.nntxt parameters.h5 network.nnp
     """
     if export_format != _C_SOURCE:
         _check_format("--export-format", export_format, [output])
-    document = imported(files, import_format, keep_loops=keep_loops)
+    lengths, kind = lengths_of(dimensions), output.suffix.lower()
+    if kind in _FORMATS["ONNX"] and len(files) == 1 and files[0].suffix.lower() in _FORMATS["ONNX"]:
+        translate(files[0], output, _samples(batch_size), lengths, **_onnx_settings(define_version))
+        return
+    document = imported(files, import_format, keep_loops=keep_loops, dimensions=lengths)
     if executor is not None:
         keep_executor(document, executor)
+    if kind in _FORMATS["ONNX"]:
+        write_other(document, output, _samples(batch_size), **_onnx_settings(define_version))
+        return
+    samples = 1 if batch_size is None else batch_size
     if export_format == _C_SOURCE:
         if settings is not None or default_variable_type != "FLOAT32":
             raise ArgumentError("convert: numbers of C source must be FLOAT32, got --settings or --default-variable-type")
-        _write_folder(output, c_source(document, NnbOptions(batch_size, level=api)))
+        _write_folder(output, c_source(document, NnbOptions(samples, level=api)))
         return
-    if output.suffix.lower() == ".nnb":
+    if kind == ".nnb":
         types, implementations = ({}, {}) if settings is None else read_settings_file(settings)
         default = type_named(default_variable_type, "convert: --default-variable-type")
-        options = NnbOptions(batch_size, _VERSIONS[define_version], api, default, types, implementations)
-        data = nnb_bytes(document, options)
+        version = _version(_VERSIONS, define_version or "nnb_2")
+        data = nnb_bytes(document, NnbOptions(samples, version, api, default, types, implementations))
     else:
-        data = _nnp_bytes(document, {} if without_parameters else document.parameters, output.suffix.lower(), stored)
+        data = _nnp_bytes(document, {} if without_parameters else document.parameters, kind, stored)
     with atomic_writer(output) as file:
         file.write(data)
+
+
+def _version(known: Mapping[str, int], name: str) -> int:
+    if name not in known:
+        raise ArgumentError(f"--define_version must be one of {', '.join(known)} for this format, got {name}")
+    return known[name]
+
+
+def _onnx_settings(define_version: str | None) -> dict[str, int]:
+    return {} if define_version is None else {"opset": _version(_OPSETS, define_version)}
+
+
+def _samples(batch_size: int | None) -> int | None:
+    """Return a number of samples; None where the network has its own."""
+    return batch_size if batch_size is not None and batch_size > 0 else None
 
 
 def _write_folder(folder: Path, texts: dict[str, str]) -> None:
@@ -166,14 +200,16 @@ def nnb_template(
         file.write(text.encode())
 
 
-def imported(files: Sequence[Path], named: str | None, keep_loops: bool = False) -> Document:
+def imported(
+    files: Sequence[Path], named: str | None, keep_loops: bool = False, dimensions: Mapping[str, int] | None = None
+) -> Document:
     """Read files together, and write out loops.
 
     Raises:
         ArgumentError: when they are not of the format that is named.
     """
     _check_format("--import-format", named, files)
-    document = read_document(list(files))
+    document = read_document(list(files), dimensions=dimensions)
     if not keep_loops:
         expanded = [expand_loops(network, document.name) for network in document.proto.network]
         del document.proto.network[:]
@@ -212,7 +248,7 @@ def _nnp_bytes(document: Document, entries: dict[str, Entry], extension: str, st
         return h5_bytes(entries)
     if extension != ".nnp":
         raise ArgumentError(
-            "convert: OUTPUT must be .nnp, .nnb, .nntxt, .prototxt, .protobuf or .h5, or a folder with -O CSRC, "
+            "convert: OUTPUT must be .nnp, .nnb, .onnx, .nntxt, .prototxt, .protobuf or .h5, or a folder with -O CSRC, "
             f"got {extension!r}"
         )
     if stored == "nntxt":

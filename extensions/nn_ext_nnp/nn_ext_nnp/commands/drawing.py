@@ -15,8 +15,9 @@ from nn_core.experimental.viewers import SimpleGraph
 from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
 from nn_core.monitor import plot_series as draw_series
 from nn_core.monitor import plot_time_elapsed as draw_times
-from nn_core.utils.nnp_graph import NnpLoader
+from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
 from nn_ext_nnp.commands.failing import clean_failures
+from nn_ext_nnp.commands.networks import networks_of
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS: Final = (
@@ -123,21 +124,18 @@ def _show(figure: Any, outfile: Path | None) -> None:
 @click.option("-o", "--output-dir", default="draw_out", type=click.Path(file_okay=False, path_type=Path), help="Folder.")
 @click.option("-n", "--network", multiple=True, help="Which network; all by default.")
 @click.option("-f", "--format", "kind", default="png", help="Format: html and dot need no Graphviz; png, pdf, svg, ... do.")
+@dimension_option
 @clean_failures
-def draw_graph(config: Path, output_dir: Path, network: tuple[str, ...], kind: str) -> None:
+def draw_graph(config: Path, output_dir: Path, network: tuple[str, ...], kind: str, dimensions: tuple[str, ...]) -> None:
     """Draw the networks of INPUT, one file each.
 
     Example: nn-core draw_graph -o pictures -f html network.nnp
     """
     with nn.parameter_scope("", {}):
-        loader = NnpLoader(config)
-        names = loader.get_network_names()
-        unknown = [name for name in network if name not in names]
-        if unknown:
-            raise ArgumentError(f"draw_graph: --network must be one of {names}, got {unknown[0]!r}")
+        networks = networks_of(config, "draw_graph", network, lengths_of(dimensions))
         output_dir.mkdir(parents=True, exist_ok=True)
-        for name in network or names:
-            outputs = list(loader.get_network(name).outputs.values())
+        for name, found in networks.items():
+            outputs = list(found.outputs.values())
             root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
             with tempfile.TemporaryDirectory(dir=output_dir, prefix=".") as folder:
                 stem = name.replace("/", "_")

@@ -11,6 +11,7 @@ import numpy as np
 
 from nn_core.ext import ArgumentError, Entry, FileFormatError, atomic_writer, read_entries, write_entries
 from nn_ext_nnp.commands.conversion import imported, keep_executor
+from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.document import read_document
 
@@ -27,7 +28,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--network", default="", help="Print this network only.")
 @click.option("-E", "--nnp-import-executor-index", "executor", type=int, help="Print this executor, from 0, and its network.")
 @click.option("--nnp-no-expand-network", "keep_loops", is_flag=True, help="Leave loops as they are.")
-@click.option("-I", "--import-format", type=click.Choice(["NNP", "NNB"]), help="Format; that of the extensions by default.")
+@dimension_option
+@click.option(
+    "-I", "--import-format", type=click.Choice(["NNP", "NNB", "ONNX"]), help="Format; that of the extensions by default."
+)
 @refused_options("functions of preprocessing are part of the network here", ("--nnp-exclude-preprocess",), are_flags=True)
 @clean_failures
 def dump(
@@ -40,15 +44,16 @@ def dump(
     network: str,
     executor: int | None,
     keep_loops: bool,
+    dimensions: tuple[str, ...],
     import_format: str | None,
 ) -> None:
     """Print what FILES say together: networks, optimizers, monitors, executors.
 
-    Formats: .nnp, .nnb, .nntxt, .prototxt, .protobuf, and .h5 for parameters.
+    Formats: .nnp, .nnb, .nntxt, .prototxt, .protobuf, .onnx with the package nn-ext-onnx, and .h5 for parameters.
 
     Example: nn-core dump -F network.nnp
     """
-    document = imported(files, import_format, keep_loops=keep_loops)
+    document = imported(files, import_format, keep_loops=keep_loops, dimensions=lengths_of(dimensions))
     if executor is not None:
         keep_executor(document, executor)
     for found in _chosen(document.proto.network, network):

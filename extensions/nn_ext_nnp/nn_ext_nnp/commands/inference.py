@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +15,14 @@ from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, path_belo
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
 from nn_core.utils.data_source_implements import CacheDataSource
 from nn_ext_nnp.commands.context import choose_context, watched
+from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
 from nn_ext_nnp.commands.failing import clean_failures
+from nn_ext_nnp.document import OWN_EXTENSIONS
+from nn_ext_nnp.exchange import graph_of
 from nn_ext_nnp.initial import generated
-from nn_ext_nnp.loading import Executor, Info, load
-from nn_ext_nnp.network import built_for_values
+from nn_ext_nnp.loading import Executor, GlobalConfig, Info, TrainingConfig, load
+from nn_ext_nnp.network import Network, built_for_values
+from nn_ext_nnp.schema import message
 
 Array = np.ndarray[Any, Any]
 
@@ -27,11 +31,28 @@ _DATASET: Final = click.Path(exists=True, path_type=Path)
 _TYPES: Final = {"float32": np.float32, "uint8": np.uint8, "int32": np.int32}
 
 
-def loaded(config: Path, param: Path | None, batch_size: int, context: str | None) -> Info:
+def loaded(
+    config: Path, param: Path | None, batch_size: int, context: str | None, dimensions: Mapping[str, int] | None = None
+) -> Info:
     """Load a configuration, with parameters, built for `batch_size` samples (below 1: as the file says)."""
     choose_context(context)
+    if config.suffix.lower() not in OWN_EXTENSIONS:
+        if param is not None:
+            raise ArgumentError(f"--param must be given with files of NNabla only, got {config}")
+        return _only_network(graph_of(config, max(batch_size, 1), dimensions))
     sources = [config] if param is None else [config, param]
-    return load(sources, prepare_data_iterator=False, batch_size=batch_size if batch_size > 0 else None)
+    samples = batch_size if batch_size > 0 else None
+    return load(sources, prepare_data_iterator=False, batch_size=samples, dimensions=dimensions)
+
+
+def _only_network(network: Network) -> Info:
+    """Return a configuration with one executor, which gives a network all that it reads."""
+    executor = Executor(name="runtime", network=network)
+    executor.dataset_assign = {variable: name for name, variable in network.inputs.items()}
+    executor.output_assign = {variable: ("", name) for name, variable in network.outputs.items()}
+    info = Info(message("NNablaProtoBuf"), GlobalConfig(nn.get_current_context()), TrainingConfig())
+    info.networks[network.name], info.executors[executor.name] = network, executor
+    return info
 
 
 def executor_of(info: Info, name: str | None) -> Executor:
@@ -86,6 +107,7 @@ def _combined(kind: str, results: Sequence[Array]) -> Array:
 @click.option("-b", "--batch_size", default=1, help="Number of samples; -1: that of the file.")
 @click.option("-E", "--executor", help="Which executor; the first by default.")
 @click.option("-C", "--context", help="Where to run, such as cpu or cudnn:0.")
+@dimension_option
 @click.argument("inputs", nargs=-1, required=True, type=_FILE)
 @clean_failures
 def infer(
@@ -96,6 +118,7 @@ def infer(
     batch_size: int,
     executor: str | None,
     context: str | None,
+    dimensions: tuple[str, ...],
     inputs: tuple[Path, ...],
 ) -> None:
     """Run a network on raw binary files, one for each of its data variables.
@@ -104,7 +127,7 @@ def infer(
 
     Example: nn-core infer -c network.nnp -b 4 -o result images.bin
     """
-    chosen = executor_of(loaded(config, param, batch_size, context), executor)
+    chosen = executor_of(loaded(config, param, batch_size, context, lengths_of(dimensions)), executor)
     variables = list(chosen.dataset_assign)
     if len(inputs) != len(variables):
         names = ", ".join(chosen.dataset_assign.values())
@@ -154,6 +177,7 @@ def _loses_samples(executor: Executor) -> bool:
 @click.option("-b", "--batch_size", default=-1, help="Number of samples at a time; -1: that of the file.")
 @click.option("-E", "--executor", help="Which executor; the first by default.")
 @click.option("-C", "--context", help="Where to run, such as cpu or cudnn:0.")
+@dimension_option
 @clean_failures
 def forward(
     config: Path,
@@ -166,6 +190,7 @@ def forward(
     batch_size: int,
     executor: str | None,
     context: str | None,
+    dimensions: tuple[str, ...],
 ) -> None:
     """Run a network on the rows of a CSV file and write them with the results in further columns.
 
@@ -176,10 +201,11 @@ def forward(
 
     Example: nn-core forward -c network.nnp -d data.csv -o results
     """
-    info = loaded(config, param, batch_size, context)
+    lengths = lengths_of(dimensions)
+    info = loaded(config, param, batch_size, context, lengths)
     chosen = executor_of(info, executor)
     if batch_size < 1 and _loses_samples(chosen):
-        chosen = executor_of(loaded(config, param, 1, context), executor)
+        chosen = executor_of(loaded(config, param, 1, context, lengths), executor)
     dataset = _only_dataset(info, config) if dataset is None else dataset
     _require_inside(result_outdir)
     header, *rows = _table(dataset)

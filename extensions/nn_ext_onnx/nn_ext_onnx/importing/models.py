@@ -60,6 +60,7 @@ def load(
     dimensions: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     values: Mapping[str, Any] | None = None,
+    batch_size: int | None = None,
 ) -> Network:
     """Build the graph of a model.
 
@@ -69,6 +70,7 @@ def load(
         shapes: shapes of inputs, where the model leaves them open.
         values: numbers of inputs from which settings follow, such as the shape that a Reshape gets, or shapes, such as the
             number of boxes that a NonMaxSuppression keeps. They become part of the graph, which is one for these numbers.
+        batch_size: length of the first axis of inputs, where the model leaves it open and nothing else gives it.
 
     Returns:
         The network. It runs on any backend and can be trained; integers are computed on the host.
@@ -85,7 +87,7 @@ def load(
         ((3, 2), 'Tanh')
     """
     model, base = read_model(source)
-    return Loader(model, base).load(dimensions or {}, shapes or {}, values or {})
+    return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
 
 
 def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
@@ -115,13 +117,13 @@ def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
 class Loader:
     """Builds graphs of one model, for different shapes."""
 
-    def __init__(self, model: onnx.ModelProto, base: Path | None = None) -> None:
+    def __init__(self, model: onnx.ModelProto, base: Path | None = None, batch_size: int | None = None) -> None:
         load_operators()
         self.model = model
         self.graph = model.graph
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
         self.functions = {(f.domain, f.name): f for f in model.functions}
-        self.base = base
+        self.base, self.batch_size = base, batch_size
         read_external(model, base)
         self._check()
 
@@ -226,23 +228,27 @@ class Loader:
             return tuple(shapes[entry.name])
         if entry.name in values:
             return np.asarray(values[entry.name]).shape
-        lengths = []
         if not entry.type.tensor_type.HasField("shape"):
             raise ArgumentError(f"load: shapes must have input {entry.name!r}, whose shape the model leaves open")
-        for axis in entry.type.tensor_type.shape.dim:
-            if axis.HasField("dim_value"):
-                lengths.append(int(axis.dim_value))
-            elif axis.dim_param in dimensions:
-                lengths.append(int(dimensions[axis.dim_param]))
-            else:
-                named = f"axis {axis.dim_param!r}" if axis.dim_param else "an axis without a name"
-                raise ArgumentError(
-                    f"load: dimensions or shapes must give the length of {named} of input {entry.name!r}\n"
-                    f"  hint: load(..., dimensions={{{axis.dim_param!r}: 1}}) or shapes={{{entry.name!r}: (...)}}"
-                )
+        axes = entry.type.tensor_type.shape.dim
+        lengths = [self._length(entry.name, place, axis, dimensions) for place, axis in enumerate(axes)]
         if np.prod([float(length) for length in lengths]) > 2**40:
             raise ArgumentError(f"load: inputs must fit into memory, got shape {tuple(lengths)} of {entry.name!r}")
         return tuple(lengths)
+
+    def _length(self, name: str, place: int, axis: Any, dimensions: Mapping[str, int]) -> int:
+        """Return the length of an axis of an input."""
+        if axis.HasField("dim_value"):
+            return int(axis.dim_value)
+        if axis.dim_param in dimensions:
+            return int(dimensions[axis.dim_param])
+        if place == 0 and self.batch_size is not None:
+            return self.batch_size
+        named = f"axis {axis.dim_param!r}" if axis.dim_param else "an axis without a name"
+        raise ArgumentError(
+            f"load: dimensions or shapes must give the length of {named} of input {name!r}\n"
+            f"  hint: load(..., dimensions={{{axis.dim_param!r}: 1}}) or shapes={{{name!r}: (...)}}"
+        )
 
 
 def _run(builder: Builder, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:
