@@ -56,9 +56,8 @@ def _reader(extension: str, name: str) -> Any:
         return find_extension("file_formats", extension, "read_network")
     except ArgumentError as error:
         hint = "\n  hint: pip install nn-ext-onnx" if extension == ".onnx" else ""
-        raise ArgumentError(
-            f"load: files must be {', '.join(OWN_EXTENSIONS)}, or of a format that an installed package reads, got {name!r}{hint}"
-        ) from error
+        known = f"{', '.join(OWN_EXTENSIONS)}, or of a format that an installed package reads"
+        raise ArgumentError(f"load: files must be {known}, got {name!r}{hint}") from error
 
 
 def graph_of(path: Path, batch_size: int, dimensions: Mapping[str, int] | None = None) -> Network:

@@ -112,26 +112,23 @@ def convert(
     if export_format != _C_SOURCE:
         _check_format("--export-format", export_format, [output])
     lengths, kind = lengths_of(dimensions), output.suffix.lower()
-    if kind in _FORMATS["ONNX"] and len(files) == 1 and files[0].suffix.lower() in _FORMATS["ONNX"]:
+    is_onnx = export_format != _C_SOURCE and _is_onnx([output])
+    if is_onnx and len(files) == 1 and _is_onnx(files):
         translate(files[0], output, _samples(batch_size), lengths, **_onnx_settings(define_version))
         return
     document = imported(files, import_format, keep_loops=keep_loops, dimensions=lengths)
     if executor is not None:
         keep_executor(document, executor)
-    if kind in _FORMATS["ONNX"]:
+    if is_onnx:
         write_other(document, output, _samples(batch_size), **_onnx_settings(define_version))
         return
-    samples = 1 if batch_size is None else batch_size
+    options = NnbOptions(1 if batch_size is None else batch_size, level=api)
     if export_format == _C_SOURCE:
-        if settings is not None or default_variable_type != "FLOAT32":
-            raise ArgumentError("convert: numbers of C source must be FLOAT32, got --settings or --default-variable-type")
-        _write_folder(output, c_source(document, NnbOptions(samples, level=api)))
+        _require_plain(default_variable_type, settings)
+        _write_folder(output, c_source(document, options))
         return
     if kind == ".nnb":
-        types, implementations = ({}, {}) if settings is None else read_settings_file(settings)
-        default = type_named(default_variable_type, "convert: --default-variable-type")
-        version = _version(_VERSIONS, define_version or "nnb_2")
-        data = nnb_bytes(document, NnbOptions(samples, version, api, default, types, implementations))
+        data = nnb_bytes(document, _nnb_options(options, define_version, default_variable_type, settings))
     else:
         data = _nnp_bytes(document, {} if without_parameters else document.parameters, kind, stored)
     with atomic_writer(output) as file:
@@ -151,6 +148,22 @@ def _onnx_settings(define_version: str | None) -> dict[str, int]:
 def _samples(batch_size: int | None) -> int | None:
     """Return a number of samples; None where the network has its own."""
     return batch_size if batch_size is not None and batch_size > 0 else None
+
+
+def _is_onnx(paths: Sequence[Path]) -> bool:
+    return all(path.suffix.lower() in _FORMATS["ONNX"] for path in paths)
+
+
+def _require_plain(default_type: str, settings: Path | None) -> None:
+    if settings is not None or default_type != "FLOAT32":
+        raise ArgumentError("convert: numbers of C source must be FLOAT32, got --settings or --default-variable-type")
+
+
+def _nnb_options(options: NnbOptions, define_version: str | None, default_type: str, settings: Path | None) -> NnbOptions:
+    types, implementations = ({}, {}) if settings is None else read_settings_file(settings)
+    default = type_named(default_type, "convert: --default-variable-type")
+    version = _version(_VERSIONS, define_version or "nnb_2")
+    return replace(options, version=version, default=default, types=types, implementations=implementations)
 
 
 def _write_folder(folder: Path, texts: dict[str, str]) -> None:
