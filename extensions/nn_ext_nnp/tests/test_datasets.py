@@ -171,6 +171,24 @@ def test_networks_are_drawn_one_file_each(tmp_path):
     assert "--network must be one of ['net', 'train'], got 'x'" in run("draw_graph", "-n", "x", CONFIG, code=1)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (r"a\000b", "must stay below its folder"), (r"a\nb", "has the character '\\n'"), ("L" * 300, "longer than 255 bytes"),
+        ("NET", "names of different files, got 'net' and 'NET'"), ("../../evil", ""),
+    ],
+    ids=["NUL", "newline", "long", "case", "dots"],
+)  # fmt: skip
+def test_names_of_drawn_networks(tmp_path, name, words):
+    config = tmp_path / "networks.nntxt"
+    text = 'variable {name: "x" type: "Buffer" shape: {dim: 1}} function {name: "f" type: "Tanh" input: "x" output: "y"}'
+    text += 'variable {name: "y" type: "Buffer" shape: {dim: 1}}'
+    config.write_text("".join(f'network {{name: "{network}" batch_size: 1 {text}}}\n' for network in ("net", name)))
+    told = run("draw_graph", "-f", "dot", "-o", tmp_path / "out", config, code=bool(words))
+    assert words in told
+    assert words or sorted(path.name for path in (tmp_path / "out").iterdir()) == [".._.._evil.dot", "net.dot"]
+
+
 def test_pictures_without_graphviz_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     result = CliRunner().invoke(main, ["draw_graph", "-o", str(tmp_path), str(CONFIG)])

@@ -12,7 +12,7 @@ import click
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.experimental.viewers import SimpleGraph
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, path_below
 from nn_core.monitor import plot_series as draw_series
 from nn_core.monitor import plot_time_elapsed as draw_times
 from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
@@ -133,12 +133,25 @@ def draw_graph(config: Path, output_dir: Path, network: tuple[str, ...], kind: s
     """
     with nn.parameter_scope("", {}):
         networks = networks_of(config, "draw_graph", network, lengths_of(dimensions))
+        pictures = _pictures(list(networks), output_dir, kind)
         output_dir.mkdir(parents=True, exist_ok=True)
-        for name, found in networks.items():
-            outputs = list(found.outputs.values())
+        for name, picture in pictures.items():
+            outputs = list(networks[name].outputs.values())
             root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
             with tempfile.TemporaryDirectory(dir=output_dir, prefix=".") as folder:
-                stem = name.replace("/", "_")
-                made = Path(SimpleGraph(format=kind).save(root, f"{folder}/{stem}"))
-                made.replace(output_dir / made.name)
-                click.echo(str(output_dir / made.name))
+                Path(SimpleGraph(format=kind).save(root, f"{folder}/{picture.stem}")).replace(picture)
+                click.echo(str(picture))
+
+
+def _pictures(names: Sequence[str], output_dir: Path, kind: str) -> dict[str, Path]:
+    """Return the path of the picture of each network, or refuse names that no file or more than one would have."""
+    pictures = {name: path_below(output_dir, f"{name.replace('/', '_')}.{kind}") for name in names}
+    seen: dict[str, str] = {}
+    for name, path in pictures.items():
+        other = seen.setdefault(path.name.casefold(), name)
+        if other != name:
+            raise ArgumentError(
+                f"draw_graph: networks must have names of different files, got {other!r} and {name!r}\n"
+                "  hint: draw them one by one, with -n and another folder for each"
+            )
+    return pictures
