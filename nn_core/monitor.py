@@ -15,6 +15,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.dispatch.attributes import module_attributes
 from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted, real_numbers
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.files.atomic import require_regular
 from nn_core.logger import logger
 from nn_core.variable import Variable
 
@@ -290,6 +291,7 @@ def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any]
         >>> plot_series("log/loss.series.txt", {"label": "training"})
         >>> pyplot.savefig("loss.png")
     """
+    require_regular(filename)
     table = np.loadtxt(filename, ndmin=2)
     _plot(table[:, 0], table[:, 1], "iteration", None, plot_kwargs)
 
@@ -323,6 +325,7 @@ def plot_time_elapsed(
     seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     if unit not in seconds:
         raise ArgumentError(f"plot_time_elapsed: unit must be one of {', '.join(seconds)}, got {unit!r}")
+    require_regular(filename)
     table = np.loadtxt(filename, ndmin=2)
     times = table[:, 3] if elapsed else table[:, 1] / table[:, 2]
     _plot(table[:, 0], times / seconds[unit], "iteration", f"time [{unit}]", plot_kwargs)

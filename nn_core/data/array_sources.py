@@ -14,6 +14,7 @@ from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
+from nn_core.files.atomic import require_regular
 from nn_core.random import Rng
 
 
@@ -100,8 +101,10 @@ class NumpyDataSource(ArrayDataSource):
             if isinstance(files, Mapping):
                 arrays = {}
                 for variable, path in files.items():
+                    require_regular(path)
                     arrays[variable] = np.load(path, mmap_mode="r", allow_pickle=False)
             else:
+                require_regular(files)
                 with np.load(files, allow_pickle=False) as archive:
                     arrays = dict(archive)
         except Exception as error:  # NumPy has many for damaged files

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.atomic import read_file
 from nn_core.files.entries import Entry
 from nn_core.files.hdf5 import read_hdf5, read_plainly, write_hdf5
 from nn_core.files.npy import read_npy
@@ -95,7 +96,7 @@ def read_cache_file(path: Path, variables: Sequence[str]) -> dict[str, Array]:
         FileFormatError: when the file is missing, damaged, or has other arrays.
     """
     with reading(path):
-        arrays = format_of(path.suffix).unpack(path.read_bytes(), variables, False)
+        arrays = format_of(path.suffix).unpack(read_file(path), variables, False)
     return dict(zip(variables, arrays, strict=True))
 
 

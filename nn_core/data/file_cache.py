@@ -8,6 +8,7 @@ No pickle.
 """
 
 import csv
+import io
 import json
 import os
 import re
@@ -28,7 +29,7 @@ import numpy as np
 from nn_core.data.cache_files import FORMATS, CacheFormat, format_of, reading, variables_of
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.files import atomic_writer, remove_leftovers
+from nn_core.files import atomic_writer, open_to_read, read_file, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
 from nn_core.files.budgets import budget
 from nn_core.random import Rng
@@ -118,7 +119,7 @@ class CacheDataSource(OrderedDataSource):
         if path.name in self._names or (path.name != str(path) and path.parent.resolve() != self._folder.resolve()):
             raise ArgumentError(f"initialize_cache_files: filename must be another file of {self._folder}, got {filename}")
         with reading(self._folder / path.name):
-            content = (self._folder / path.name).read_bytes()
+            content = read_file(self._folder / path.name)
             counts = {len(array) for array in self._format.unpack(content, self._variables, False)}
         if len(counts) != 1 or 0 in counts:
             raise FileFormatError(f"{path}: there must be as many samples of each variable, got {sorted(counts)}")
@@ -169,7 +170,7 @@ class CacheDataSource(OrderedDataSource):
     def _read(self, number: int) -> list[np.ndarray[Any, Any]]:
         path = self._folder / self._names[number]
         with reading(path):
-            content = path.read_bytes()
+            content = read_file(path)
             is_known = bool(self._checksums)
             if is_known and zlib.crc32(content) != self._checksums[number]:
                 raise FileFormatError(f"{path}: the file must be as it was saved, got another checksum: it is damaged")
@@ -390,7 +391,7 @@ def _read_variables(folder: Path, first_file: str, kind: CacheFormat) -> list[st
     if (folder / _CHECKSUMS).exists():
         return list(_read_saved(folder / _CHECKSUMS)[0])
     with reading(folder / first_file):
-        return variables_of((folder / first_file).read_bytes())
+        return variables_of(read_file(folder / first_file))
 
 
 def _is_count(text: str) -> bool:
@@ -440,7 +441,7 @@ def _read_checksums(folder: Path, variables: list[str], names: list[str], counts
 def _read_saved(path: Path) -> tuple[list[str], list[tuple[str, int, int]]]:
     """Return the variables and, of each file, name, number of samples and checksum, as they were saved."""
     try:
-        saved = json.loads(path.read_bytes())
+        saved = json.loads(read_file(path))
         return list(saved["variables"]), [(name, count, checksum) for name, count, checksum in saved["files"]]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise FileFormatError(f"{path}: the file must hold checksums of the cache, got: {error}") from error
@@ -468,7 +469,7 @@ def _read_info(path: Path) -> list[str]:
 def _read_csv(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not empty, with the numbers of their lines."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with io.TextIOWrapper(open_to_read(path), encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             return [(reader.line_num, row) for row in reader if row]
     except OSError as error:

@@ -6,12 +6,14 @@ height).
 
 from collections.abc import Callable
 from importlib import import_module
+from os import PathLike
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from nn_core.data.backend_choice import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.atomic import require_regular
 from nn_core.files.entries import PathOrFile
 
 Image: TypeAlias = np.ndarray[Any, Any]
@@ -196,6 +198,8 @@ def read_stored_image(path: PathOrFile) -> Image:
 
 def _decoded(path: PathOrFile, mode: str) -> Image:
     try:
+        if isinstance(path, (str, PathLike)):
+            require_regular(path)
         return MANAGER.get().read(path, mode)
     except (ArgumentError, ImportError, MemoryError):
         raise

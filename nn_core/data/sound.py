@@ -11,6 +11,7 @@ import numpy as np
 
 from nn_core.data.backend_choice import LibraryChoice
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.atomic import read_file, require_regular
 from nn_core.files.entries import PathOrFile
 
 Sound: TypeAlias = np.ndarray[Any, Any]
@@ -54,8 +55,10 @@ def read_sound(path: PathOrFile, channel_first: bool = False, raw_format_param: 
     name: Any = path if isinstance(path, (str, PathLike)) else getattr(path, "name", path)
     width, channels = _raw_format(path, raw_format_param)
     try:
+        if isinstance(path, (str, PathLike)):
+            require_regular(path)
         if width:
-            return _laid_out(_from_bytes(Path(name).read_bytes(), width, channels), channel_first)
+            return _laid_out(_from_bytes(read_file(name), width, channels), channel_first)
         samples = _read_wave(path) if _is_wave(path) else _read_other(path)
     except ImportError:
         raise

@@ -15,6 +15,7 @@ from nn_core.data.readers import reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import checked_count
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.atomic import open_to_read, require_regular
 from nn_core.random import Rng
 
 #: Makes a value of the bytes of a file.
@@ -127,7 +128,7 @@ class _File:
     """A file that is open as long as this object lives: threads that read from copies of a source do not close theirs."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+        self._file = open_to_read(path)
 
     def read(self, start: int, length: int) -> bytes:
         """Return bytes from `start` on."""
@@ -187,6 +188,7 @@ def _members(path: Path) -> Iterator[tuple[str, str, int, int]]:
     """Yield sample, extension, first byte and length of each file in a tar file that belongs to a sample."""
     try:
         end = 0
+        require_regular(path)
         with tarfile.open(path, "r:") as file:
             for member in file:
                 end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
@@ -197,7 +199,7 @@ def _members(path: Path) -> Iterator[tuple[str, str, int, int]]:
                         raise FileFormatError(f"{path}: files must be stored as they are, got {member.name}, which is sparse")
                     yield f"{folder}/{stem}" if folder else stem, extension.lower(), member.offset_data, member.size
                 file.members = []  # type: ignore[attr-defined]  # headers of a million files take a gigabyte
-        with path.open("rb") as content:  # tarfile takes a file that was cut between two members for a whole one
+        with open_to_read(path) as content:  # tarfile takes a file that was cut between two members for a whole one
             content.seek(end)
             if content.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
                 raise tarfile.ReadError(f"no end of the archive after {end} bytes, so that samples are missing")

@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlparse
 from urllib.request import urlopen
 
 from nn_core.errors import ArgumentError
+from nn_core.files.atomic import open_to_read
 
 _TIMEOUT_S: Final = 30
 _WEB: Final = ("http", "https", "ftp")
@@ -47,7 +48,7 @@ class FileReader:
         elif self._scheme == "s3":
             file = io.BytesIO(self.read_s3_object(self._key if filename is None else f"{self._s3_folder()}{filename}"))
         else:
-            file = (Path(self._uri) if filename is None else self._folder() / filename).open("rb")
+            file = open_to_read(Path(self._uri) if filename is None else self._folder() / filename)
         return io.TextIOWrapper(file, encoding=encoding) if textmode else file
 
     def listdir(self) -> list[str]:
@@ -106,4 +107,4 @@ class ResourceFileReader:
 
     def open(self) -> IO[bytes]:
         """Return the file, open for reading; one that was open is given as it is."""
-        return Path(self._source).open("rb") if isinstance(self._source, (str, PathLike)) else self._source
+        return open_to_read(self._source) if isinstance(self._source, (str, PathLike)) else self._source

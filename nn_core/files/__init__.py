@@ -5,7 +5,9 @@ This package knows arrays only. What they mean (parameters, states of a solver) 
 
 from nn_core.files.atomic import atomic_writer as atomic_writer
 from nn_core.files.atomic import open_to_read as open_to_read
+from nn_core.files.atomic import read_file as read_file
 from nn_core.files.atomic import remove_leftovers as remove_leftovers
+from nn_core.files.atomic import require_regular as require_regular
 from nn_core.files.budgets import Budget as Budget
 from nn_core.files.budgets import budget as budget
 from nn_core.files.budgets import reading_budget as reading_budget

@@ -127,14 +127,30 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
         nn_core.errors.FileFormatError: /dev/zero: it must be a regular file, got a device, a pipe or a socket
     """
     try:
-        mode = Path(path).stat().st_mode  # before it is opened, because opening a pipe waits for a writer
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise FileFormatError(f"{os.fspath(path)}: it must be a regular file, got {_kind(mode)}")
+        require_regular(path)
         return Path(path).open("rb")
     except FileNotFoundError as error:
         name = os.fspath(path)
         hint = "" if Path(path).is_absolute() else f"\n  hint: the path is relative to {Path.cwd()}"
         raise MissingFileError(f"{name}: the file must exist, got none{hint}", name) from error
+
+
+def require_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse to read a device, a pipe or a socket; opening a pipe would wait for a writer.
+
+    Raises:
+        FileFormatError: when `path` is one; of a folder or a missing file, opening says so.
+        FileNotFoundError: when it does not exist.
+    """
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise FileFormatError(f"{os.fspath(path)}: it must be a regular file, got {_kind(mode)}")
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a regular file; raises what `open_to_read` does."""
+    with open_to_read(path) as file:
+        return file.read()
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from nn_core.errors import ArgumentError
-from nn_core.files import atomic_writer, remove_leftovers
+from nn_core.files import atomic_writer, read_file, remove_leftovers
 from nn_core.files.lock import FileLock, Owner, take_lock
 from nn_core.logger import logger
 from nn_core.training.checkpoint import checkpoints_in
@@ -156,7 +156,7 @@ class RunFolder:
     def _read(self) -> list[Run]:
         path = self._folder / RECORD
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(read_file(path))
             runs = [_run_of(entry) for entry in content["runs"]]
         except FileNotFoundError:
             return []

@@ -18,7 +18,7 @@ import numpy as np
 
 from nn_core.data.images import IMAGE_EXTENSIONS
 from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.files import atomic_writer
+from nn_core.files import atomic_writer, read_file
 from nn_core.utils.data_source_loader import load_image
 
 _VERSION: Final = 1
@@ -108,7 +108,7 @@ def get_best_from_status(args: Any) -> float | None:
     if not path.exists():
         return None
     try:
-        best = json.loads(path.read_bytes()).get("best")
+        best = json.loads(read_file(path)).get("best")
         return None if best is None else float(best)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{path}: the file must hold a status, got: {error}") from error

@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, find_extension
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, find_extension, open_to_read
 from nn_ext_c.exporting import export
 from nn_ext_c.integer.calibration import METHODS
 
@@ -74,7 +74,8 @@ def _lengths(dimension: tuple[str, ...]) -> dict[str, int]:
 def _samples(path: Path) -> Any:
     """Return an array, or arrays by name."""
     try:
-        found = np.load(path, allow_pickle=False)
-        return found if isinstance(found, np.ndarray) else dict(found)
+        with open_to_read(path) as file:
+            found = np.load(file, allow_pickle=False)
+            return found if isinstance(found, np.ndarray) else dict(found)
     except (ValueError, EOFError) as error:
         raise FileFormatError(f"export-c: {path} must be a .npy or .npz file of arrays, got {error}") from error

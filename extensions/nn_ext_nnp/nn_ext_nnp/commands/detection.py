@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 import numpy as np
 
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, open_to_read
 from nn_ext_nnp.commands.context import watched
 from nn_ext_nnp.commands.pictures import Split, is_image, placement, prepared, shaping_options, write_image
 
@@ -74,8 +74,10 @@ def _boxes(image: Path, classes: int, width: int, height: int, mode: str) -> Arr
     """Return the boxes of an image, clipped to what is left of it, without those that are cut away."""
     path = image.with_suffix(".txt")
     found: list[tuple[float, ...]] = []
+    with open_to_read(path) as file:
+        lines = file.read().decode().splitlines()
     left, top, columns, rows, shaped_columns, shaped_rows = placement(image, width, height, mode)
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         kind, *place = _numbers(line, f"{path}, line {number}")

@@ -11,7 +11,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, path_below
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, open_to_read, path_below
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
 from nn_core.utils.data_source_implements import CacheDataSource
 from nn_ext_nnp.commands.context import choose_context, watched
@@ -234,7 +234,7 @@ def _only_dataset(info: Info, config: Path) -> Path:
 def _table(dataset: Path) -> list[list[str]]:
     """Return the header of a data set, and a row for each of its samples."""
     if not dataset.is_dir():
-        with dataset.open(newline="", encoding="utf-8-sig") as file:
+        with io.TextIOWrapper(open_to_read(dataset), encoding="utf-8-sig", newline="") as file:
             return [row for row in csv.reader(file) if row]
     with CacheDataSource(dataset) as source:
         table = source.original_rows
