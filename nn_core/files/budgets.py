@@ -19,11 +19,11 @@ class Budget:
     Attributes:
         expansion: Bytes in memory for one byte of a compressed array; no codec of HDF5 or zip files makes more.
         archive_growth: Bytes of all texts and networks in an archive for one byte of the archive, beyond 16 MiB.
-        members: Files in an archive.
+        members: Files in an archive of networks.
         text_bytes: Bytes of a text that is parsed as a whole: a header, or a network in text.
         blanks: Blanks in a row in a text.
         digits: Digits of an integer in a text.
-        depth: Groups, messages or bodies inside each other.
+        depth: Groups, messages or bodies inside each other, and parts of a name.
         nodes: Functions of a network, with loops and the model's own functions written out.
         drawn_values: Numbers of one array that a network says how to draw instead of having them.
 

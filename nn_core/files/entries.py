@@ -43,6 +43,7 @@ Entries: TypeAlias = dict[str, Entry]
 
 #: Kinds of dtypes that files may hold: booleans, integers, floating-point numbers.
 NUMBERS: Final = "biuf"
+_MAX_ITEM_BYTES: Final = 8
 
 
 def checksum(name: str, entry: Entry) -> str:
@@ -83,7 +84,12 @@ def require_names(found: Iterable[str], saved: Iterable[str]) -> None:
         raise FileFormatError(f"the file must hold the arrays that were saved, got {listed}")
 
 
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Tell whether files may hold such an array; the long doubles of C have as many bits as the machine likes."""
+    return dtype.kind in NUMBERS and dtype.itemsize <= _MAX_ITEM_BYTES
+
+
 def require_numbers(what: str, dtype: np.dtype[Any]) -> None:
     """Refuse an array of anything but booleans, integers and floating-point numbers."""
-    if dtype.kind not in NUMBERS:
+    if not is_number(dtype):
         raise FileFormatError(f"{what} must hold plain numbers, got {dtype}")

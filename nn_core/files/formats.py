@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ import numpy as np
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.error_messages.refusal import described
-from nn_core.errors import ArgumentError, DTypeError, FileFormatError, PluginError
+from nn_core.errors import ArgumentError, DTypeError, FileFormatError, PluginError, quoted
 from nn_core.files.atomic import atomic_writer, open_to_read, remove_leftovers
-from nn_core.files.entries import NUMBERS, Entries, Entry, PathOrFile
+from nn_core.files.budgets import budget
+from nn_core.files.entries import Entries, Entry, PathOrFile, is_number
 from nn_core.files.hdf5 import read_hdf5, write_hdf5
 from nn_core.files.npz import read_npz, write_npz
 from nn_core.files.safetensors import read_safetensors, write_safetensors
@@ -25,6 +26,7 @@ _DTYPE: Final = "dtype"
 _BFLOAT16: Final = "bfloat16"
 #: Characters that the names of some formats cannot have.
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
+_NAMES: Final = "names must have parts between slashes that are neither empty nor . nor .., without NUL and lone surrogates"
 
 
 def extension_of(function: str, target: PathOrFile, extension: str | None) -> str:
@@ -120,19 +122,28 @@ def _stored(name: str, entry: Entry) -> Entry:
     """Return an entry as files hold it."""
     if not isinstance(entry, Entry):
         raise ArgumentError(f"write_entries: entries must hold Entry by name, got {described(entry)} as {name!r}")
-    if not {"", ".", ".."}.isdisjoint(name.split("/")) or _UNFIT.search(name):
-        raise ArgumentError(
-            "write_entries: names must have parts between slashes that are neither empty nor . nor .., without NUL and lone "
-            f"surrogates, got {name!r}"
-        )
+    if not _is_name(name):
+        raise ArgumentError(f"write_entries: {_NAMES}, got {name!r}")
     dtype = entry.values.dtype
     if dtype.name == _BFLOAT16:
         bits = np.asarray(entry.values, order="C").view(np.uint16)  # the upper half of float32
         wide = (bits.astype(np.uint32) << 16).view(np.float32)
         return Entry(wide, {**entry.attributes, _DTYPE: _BFLOAT16}, entry.group)
-    if dtype.kind not in NUMBERS:
+    if not is_number(dtype):
         raise DTypeError(f"array {name} must hold plain numbers, got {dtype}")
     return entry
+
+
+def _is_name(name: str) -> bool:
+    return {"", ".", ".."}.isdisjoint(name.split("/")) and not _UNFIT.search(name)
+
+
+def _require_names(names: Iterable[str]) -> None:
+    """Refuse names in a file that no format could hold, or that are scopes inside each other beyond the budget."""
+    for name in names:
+        if not _is_name(name):
+            raise FileFormatError(f"{_NAMES}, got {quoted(name)}")
+        budget().require("depth", name.count("/") + 1, f"the parts of the name {quoted(name)}")
 
 
 def _restored(entry: Entry) -> Entry:
@@ -151,7 +162,9 @@ def _restored(entry: Entry) -> Entry:
 def _read(file: IO[bytes], extension: str, name: str) -> Entries:
     read = _known_format(extension).read
     try:
-        return {key: _restored(entry) if _DTYPE in entry.attributes else entry for key, entry in read(file).items()}
+        entries = read(file)
+        _require_names(entries)
+        return {key: _restored(entry) if _DTYPE in entry.attributes else entry for key, entry in entries.items()}
     except FileFormatError as error:
         raise FileFormatError(f"{name}: {error}") from error.__cause__
     except (MemoryError, PluginError):

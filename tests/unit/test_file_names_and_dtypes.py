@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core.errors import ArgumentError, FileFormatError
-from nn_core.files import FORMATS, Entry, read_entries, write_entries
+from nn_core.errors import ArgumentError, DTypeError, FileFormatError
+from nn_core.files import FORMATS, Entry, read_entries, reading_budget, write_entries
 
 ALL_BYTES = np.arange(256, dtype=np.uint8)
 
@@ -86,3 +86,31 @@ def test_integers_without_end(tmp_path):
     foreign(path, "I4", b"", [0])
     with pytest.raises(FileFormatError, match=r"must have one of the dtypes BOOL, .*F8_E5M2, got 'I4'"):
         read_entries(path, ".safetensors")
+
+
+@pytest.mark.parametrize("name", ["../x", ".", "./x", "a/../../x", "a//b", "/a", "a" + "/b" * 200], ids=lambda name: name[:9])
+def test_names_that_could_not_be_saved_again_are_refused_in_files_of_others(name, tmp_path):
+    np.savez(tmp_path / "a.npz", **{name: np.ones(2)})
+    message = (
+        "names must have parts between slashes|the parts of the name .* must stay within the budget"
+    )
+    with pytest.raises(FileFormatError, match=message):
+        nn.load_parameters(tmp_path / "a.npz")
+    assert not nn.get_parameters(grad_only=False)
+
+
+def test_the_budget_of_parts_of_names(tmp_path):
+    name = "a" + "/b" * 200
+    np.savez(tmp_path / "a.npz", **{name: np.ones(2)})
+    with reading_budget(depth=300):
+        assert list(read_entries(tmp_path / "a.npz", ".npz")) == [name]
+
+
+@pytest.mark.skipif(np.dtype("g").itemsize == 8, reason="this machine has no long doubles")
+@pytest.mark.parametrize("extension", FORMATS)
+def test_long_doubles_are_refused(extension, tmp_path):
+    with pytest.raises(DTypeError, match="array w must hold plain numbers, got"):
+        write_entries(tmp_path / f"a{extension}", {"w": Entry(np.zeros(3, "g"))}, extension)
+    np.savez(tmp_path / "a.npz", w=np.zeros(3, "g"))
+    with pytest.raises(FileFormatError, match=r"array w.npy must hold plain numbers, got"):
+        nn.load_parameters(tmp_path / "a.npz")
