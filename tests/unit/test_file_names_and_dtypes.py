@@ -91,9 +91,7 @@ def test_integers_without_end(tmp_path):
 @pytest.mark.parametrize("name", ["../x", ".", "./x", "a/../../x", "a//b", "/a", "a" + "/b" * 200], ids=lambda name: name[:9])
 def test_names_that_could_not_be_saved_again_are_refused_in_files_of_others(name, tmp_path):
     np.savez(tmp_path / "a.npz", **{name: np.ones(2)})
-    message = (
-        "names must have parts between slashes|the parts of the name .* must stay within the budget"
-    )
+    message = "names must have parts between slashes|the parts of the name .* must stay within the budget"
     with pytest.raises(FileFormatError, match=message):
         nn.load_parameters(tmp_path / "a.npz")
     assert not nn.get_parameters(grad_only=False)
