@@ -658,7 +658,7 @@ def equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
         y: 0 or 1. Shape common shape of the inputs.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
@@ -684,7 +684,7 @@ def not_equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown)
         y: 0 or 1. Shape common shape of the inputs.
 
     Notes:
-        A comparison with NaN gives 1.
+        A comparison with NaN gives 1. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.not_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
@@ -710,7 +710,7 @@ def greater_equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unkn
         y: 0 or 1. Shape common shape of the inputs.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.greater_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
@@ -736,7 +736,7 @@ def greater(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
         y: 0 or 1. Shape common shape of the inputs.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.greater(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [0, 0]
@@ -762,7 +762,7 @@ def less_equal(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown
         y: 0 or 1. Shape common shape of the inputs.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.less_equal(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
@@ -788,7 +788,7 @@ def less(x0=None, x1=None, n_outputs=-1, outputs=None, *surplus, **unknown):
         y: 0 or 1. Shape common shape of the inputs.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.less(nn.NdArray.from_numpy_array([0.5, -0.5]), nn.NdArray.from_numpy_array([2.0, 4.0]))  # [1, 1]
@@ -892,7 +892,7 @@ def equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unkno
         y: 0 or 1. Shape of x0.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
@@ -918,7 +918,7 @@ def not_equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **u
         y: 0 or 1. Shape of x0.
 
     Notes:
-        A comparison with NaN gives 1.
+        A comparison with NaN gives 1. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.not_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]
@@ -944,7 +944,7 @@ def greater_equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus,
         y: 0 or 1. Shape of x0.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.greater_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
@@ -970,7 +970,7 @@ def greater_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unk
         y: 0 or 1. Shape of x0.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.greater_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [0, 0]
@@ -996,7 +996,7 @@ def less_equal_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **
         y: 0 or 1. Shape of x0.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.less_equal_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]
@@ -1022,7 +1022,7 @@ def less_scalar(x0=None, val=1.0, n_outputs=-1, outputs=None, *surplus, **unknow
         y: 0 or 1. Shape of x0.
 
     Notes:
-        A comparison with NaN gives 0.
+        A comparison with NaN gives 0. Integers are compared exactly, whatever the context computes in.
 
     Example:
         F.less_scalar(nn.NdArray.from_numpy_array([0.5, -0.5]))  # [1, 1]

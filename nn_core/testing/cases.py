@@ -12,6 +12,7 @@ import numpy as np
 
 import nn_core.solvers as S
 from nn_core.context import TYPE_CONFIGS, Context
+from nn_core.engine.dispatch.given_dtypes import GivenDtypes, given_dtypes
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
 from nn_core.engine.dispatch.registry import REGISTRY
 from nn_core.engine.graph.call import PreparedKernel, resolved_call
@@ -246,13 +247,10 @@ def installed_backends() -> list[str]:
     return sorted(names, key=lambda name: (name != REFERENCE, name))
 
 
-def same_dtypes(spec: FunctionSpec, inputs: Sequence[Any], dtype: str) -> tuple[str | None, ...]:
+def given_dtypes_of(spec: FunctionSpec, inputs: Sequence[Any], dtype: str) -> GivenDtypes:
     """Return the dtype of each input that is taken as it is: floating numbers are in `dtype`."""
-    entries = input_entries(spec, len(inputs))
-    return tuple(
-        None if array is None or entry.dtype != "same" else dtype if array.dtype.kind == "f" else array.dtype.name
-        for entry, array in zip(entries, inputs, strict=True)
-    )
+    held = [None if array is None else dtype if array.dtype.kind == "f" else array.dtype.name for array in inputs]
+    return given_dtypes(input_entries(spec, len(inputs)), held)
 
 
 @cache
@@ -260,7 +258,7 @@ def _prepared(case: Case) -> PreparedKernel:
     inputs = numbers_of(case.spec, case.sample)
     shapes = tuple(None if array is None else array.shape for array in inputs)
     call = resolved_call(case.spec, case.sample.args, shapes)
-    return call.kernel(case.context, same_dtypes(case.spec, inputs, case.dtype) if call.takes_same else ())
+    return call.kernel(case.context, given_dtypes_of(case.spec, inputs, case.dtype) if call.takes_given else ())
 
 
 # kernels may come and go with plugins

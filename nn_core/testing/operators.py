@@ -11,6 +11,7 @@ import numpy as np
 
 import nn_core.operators.reference  # fills the tables
 import nn_core.operators.rules  # noqa: F401  # fills the tables
+from nn_core.engine.dispatch.given_dtypes import given_dtypes
 from nn_core.engine.dispatch.registry import spec_of
 from nn_core.engine.graph.array_functions import operator_or_namespace
 from nn_core.errors import NNCoreError
@@ -95,11 +96,13 @@ def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], d
         elif not entry.variadic:
             given.append(None)
     floating = _float_dtype([np.asarray(value) for value in given if value is not None], dtype)
+    entries = [spec.inputs[min(position, len(spec.inputs) - 1)] for position in range(len(given))]
+    own = given_dtypes(entries, [None if value is None else np.asarray(value).dtype.name for value in given])
+    kinds = {"float": floating, "parameter": floating, "statistic": floating, **WHOLE_DTYPES}
     arrays: list[Any] = []
-    for position, value in enumerate(given):
-        entry = spec.inputs[min(position, len(spec.inputs) - 1)]
-        kinds = {"float": floating, "parameter": floating, "statistic": floating, **WHOLE_DTYPES, "same": None}
-        arrays.append(None if value is None else np.asarray(value, dtype=kinds[entry.dtype]))
+    for entry, value, held in zip(entries, given, own or [None] * len(given), strict=True):
+        kind = kinds.get(entry.dtype, held if entry.dtype == "same" else held or floating)
+        arrays.append(None if value is None else np.asarray(value, dtype=kind))
     return arrays
 
 

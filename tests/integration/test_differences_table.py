@@ -131,6 +131,7 @@ TESTS = {
     "gradient of `max`": f"{SPECIALS}::test_the_gradient_of_an_extreme_goes_to_the_first_nan",
     "`-0.0` in `relu`": f"{SPECIALS}::test_functions_of_one_element",
     "`pow_scalar` and": f"{SPECIALS}::test_functions_of_one_element",
+    "comparisons of integers": "tests/unit/graph/test_integers_compared.py::test_two_arrays",
     "indices of": f"{HERE}::test_indices_are_int64",
     "gradients of `prod`": f"{HERE}::test_gradients_of_products_are_exact_at_zeros",
     "gradient of `norm`": f"{HERE}::test_the_gradient_of_a_norm_at_zero_is_zero",

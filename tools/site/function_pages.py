@@ -13,7 +13,14 @@ from nn_core.operators.spec.load import load
 from nn_core.operators.spec.model import TOPICS, WHOLE_DTYPES, ArgSpec, FunctionSpec, InputSpec, OutputSpec
 from nn_core.operators.spec.signature import signature
 
-_KINDS = {"float": "floating", "parameter": "floating", "statistic": "floating", **WHOLE_DTYPES, "same": "any"}
+_KINDS = {
+    "float": "floating",
+    "parameter": "floating",
+    "statistic": "floating",
+    **WHOLE_DTYPES,
+    "same": "any",
+    "exact": "floating, or integers",
+}
 
 
 def pages(root: Path) -> dict[str, str]:

@@ -130,7 +130,8 @@ def refuse_dtypes(call: Call, taken: Sequence[str] = FLOATING) -> Refusal | None
         return refusal
     #: what arrays of each kind of the specification must hold; "same" is left to the kernel
     wide = WIDE.get(call.dtype, call.dtype)
-    expected = {"float": call.dtype, "parameter": wide, "statistic": wide, "index": "int64", "int32": "int32"}
+    floating = dict.fromkeys(("float", "exact"), call.dtype)
+    expected = {**floating, "parameter": wide, "statistic": wide, "index": "int64", "int32": "int32"}
     kinds = _repeated([entry.dtype for entry in call.spec.inputs], len(call.inputs))
     kinds += _repeated([entry.dtype for entry in call.spec.outputs], len(call.outputs))
     names = input_names(call) + output_names(call)

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from nn_core.context import Context, checked_context, get_current_context
 from nn_core.engine.dispatch.blame import PluginCall, reason_of
+from nn_core.engine.dispatch.given_dtypes import given_dtypes
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
 from nn_core.engine.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of, refusal_of
 from nn_core.engine.error_messages.refusal import door
@@ -256,14 +257,13 @@ def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | 
 
 def _call(function: FunctionInGraph, dtypes: Dtypes, device_id: str) -> Call:
     spec, dtype, kinds = function.spec, dtypes.floating, dtypes.by_kind()
+    entries = [_entry(spec.inputs, position) for position in range(len(function.inputs))]
+    given = given_dtypes(entries, [None if value is None else _held(value, dtype) for value in function.inputs])
     inputs = tuple(
-        None
-        if value is None
-        else ArrayDesc(value.shape, kinds.get(_entry(spec.inputs, position).dtype) or _held(value, dtype))
-        for position, value in enumerate(function.inputs)
+        None if value is None else ArrayDesc(value.shape, kinds.get(entry.dtype) or own or dtype)
+        for entry, value, own in zip(entries, function.inputs, given or (None,) * len(entries), strict=True)
     )
-    same = (desc.dtype for k, desc in enumerate(inputs) if desc is not None and _entry(spec.inputs, k).dtype == "same")
-    held = next(same, dtype)
+    held = next((own for own in given if own is not None), dtype)
     outputs = tuple(
         ArrayDesc(storage.data.shape, kinds.get(_entry(spec.outputs, position).dtype, held))
         for position, storage in enumerate(function.storages)

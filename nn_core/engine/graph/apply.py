@@ -25,7 +25,7 @@ from nn_core.engine.graph.lengths import lengths_among, present_settings, presen
 from nn_core.engine.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
 from nn_core.engine.graph.node import COMPUTED_AT_ONCE, Node, Setup, Storage, invalidate, require_no_circle
 from nn_core.engine.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
-from nn_core.engine.graph.run import run, same_dtypes_of
+from nn_core.engine.graph.run import given_dtypes_of, run
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.engine.graph.trace import Trace, current_trace
 from nn_core.engine.runtime.context_values import MEMO
@@ -260,7 +260,7 @@ def _run_python(node: Node) -> None:
 
 def _run_kernel(node: Node, call: ResolvedCall | None) -> None:
     # the dtypes of the inputs have a say here, and a resolved call knows shapes only
-    if call is None or call.takes_same:
+    if call is None or call.takes_given:
         kernel = kernel_of(node, {})
     else:
         kernel = node.kernel = call.kernel(node.context)
@@ -286,7 +286,7 @@ def _apply_at_once(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequenc
     arrays = [array_of(value, spec.api) for value in inputs]
     if call.view and outputs is None and not arrays[0].is_narrowed:
         return arrays[0].view(call.output_shapes[0])
-    same = same_dtypes_of(spec, arrays) if call.takes_same else ()
+    same = given_dtypes_of(spec, arrays) if call.takes_given else ()
     kernel = call.kernel(get_current_context(), same)
     results = _result_arrays(call, outputs or ())
     key = _imperative_key(call) if kernel.seeded else None

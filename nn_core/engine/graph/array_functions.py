@@ -7,8 +7,9 @@ import numpy as np
 
 from nn_core.context import Context
 from nn_core.engine.arrays.synced import HOST, Space
+from nn_core.engine.dispatch.given_dtypes import GivenDtypes, given_dtypes
 from nn_core.engine.dispatch.registry import REGISTRY, spec_of_api
-from nn_core.engine.graph.call import PreparedKernel, SameDtypes, resolved_call
+from nn_core.engine.graph.call import PreparedKernel, resolved_call
 from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.run import compute, fetch_raw
 from nn_core.errors import ArgumentError
@@ -96,7 +97,7 @@ class ArrayFunctions:
         call = resolved_call(spec, given, shapes)
         if spec.has("view"):  # gradient rules never write to what they get: memory may be shared
             return inputs[0].reshape(call.output_shapes[0])
-        kernel = call.kernel(self._context, _dtypes_of(spec, inputs) if call.takes_same else ())
+        kernel = call.kernel(self._context, _given_dtypes_of(spec, inputs) if call.takes_given else ())
         space = kernel.space
         arrays: list[Any] = [
             None if array is None else fetch_raw(self._moved(array, space), space, str(dtype))
@@ -118,11 +119,9 @@ class ArrayFunctions:
         return self._space.to_numpy(array) if space is HOST else space.from_numpy(np.asarray(array))
 
 
-def _dtypes_of(spec: FunctionSpec, inputs: Sequence[Any]) -> SameDtypes:
-    return tuple(
-        str(array.dtype) if array is not None and entry.dtype == "same" else None
-        for array, entry in zip(inputs, input_entries(spec, len(inputs)), strict=True)
-    )
+def _given_dtypes_of(spec: FunctionSpec, inputs: Sequence[Any]) -> GivenDtypes:
+    held = [None if array is None else str(array.dtype) for array in inputs]
+    return given_dtypes(input_entries(spec, len(inputs)), held)
 
 
 def _computed(kernel: PreparedKernel, arrays: Sequence[Array | None]) -> Sequence[Array]:

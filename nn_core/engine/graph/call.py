@@ -8,13 +8,14 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from nn_core.context import Context
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import GRAPH_VERSION, HOST, Key, Space, Version
 from nn_core.engine.dispatch.blame import own_method
+from nn_core.engine.dispatch.given_dtypes import GIVEN_KINDS, GivenDtypes
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.registry import spec_of
 from nn_core.engine.dispatch.report import is_strict
@@ -29,9 +30,6 @@ from nn_core.operators.rules.arguments import resolve_args
 from nn_core.operators.spec.model import ArgValue, FunctionSpec
 from nn_core.settings import WHEN_SWITCHED, is_enabled, settings
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Shape, extra
-
-#: The dtype of each input that is taken as it is, None for the others; empty where a function has no such input.
-SameDtypes: TypeAlias = tuple[str | None, ...]
 
 #: More calls than this and the oldest are dropped.
 MAX_CALLS: Final = 8192
@@ -55,7 +53,7 @@ class ResolvedCall:
         n_visible: How many of them the caller gets.
         single: Whether the caller gets one value and no tuple.
         view: Whether the output shares the memory of the input.
-        takes_same: Whether an input is taken in the dtype that it has.
+        takes_given: Whether an input may be taken in the dtype that it has.
         plain: Whether there is one result in memory of its own, whose shape is known, and nothing is rewritten.
     """
 
@@ -72,7 +70,7 @@ class ResolvedCall:
         "shapes",
         "single",
         "spec",
-        "takes_same",
+        "takes_given",
         "view",
     )
 
@@ -92,7 +90,7 @@ class ResolvedCall:
         self.n_visible = sum(not entry.aux for entry in self.output_entries)
         self.single = self.n_visible == 1 and not spec.outputs[0].variadic
         self.view = spec.has("view") and bool(args.get("inplace", True))
-        self.takes_same = any(entry.dtype == "same" for entry in spec.inputs)
+        self.takes_given = any(entry.dtype in GIVEN_KINDS for entry in spec.inputs)
         # a trace holds one raw array for each call, so it follows these calls only
         in_own_memory = self.single and len(made) == 1 and not (self.view or spec.updates)
         self.plain = in_own_memory and not (spec.has("dynamic_shape") or spec.has("keeps_gradient"))
@@ -122,31 +120,31 @@ class ResolvedCall:
         """The variables whose shapes its settings follow."""
         return tuple([origin.value for origin in self.origins]) if self.origins else ()
 
-    def kernel(self, context: Context, same_dtypes: SameDtypes = ()) -> "PreparedKernel":
+    def kernel(self, context: Context, given_dtypes: GivenDtypes = ()) -> "PreparedKernel":
         """Return the kernel for `context`, chosen when it is first asked for."""
-        key = (context.key, same_dtypes) if same_dtypes else context.key
+        key = (context.key, given_dtypes) if given_dtypes else context.key
         kernel = self._kernels.get(key)
         if kernel is None or (kernel.refusals and is_strict()):  # strict mode looks again, and may refuse
-            kernel = self._kernels[key] = self._chosen(context, same_dtypes)
+            kernel = self._kernels[key] = self._chosen(context, given_dtypes)
         return kernel
 
-    def _chosen(self, context: Context, same_dtypes: SameDtypes) -> "PreparedKernel":
+    def _chosen(self, context: Context, given_dtypes: GivenDtypes) -> "PreparedKernel":
         """Ask the backends of the context, the first first."""
         # a view needs no kernel; where memory cannot be shared it is copied by the backend that would run Identity
         if self.spec.has("view"):
-            backend = resolve(spec_of("Identity"), {}, self._described(context, same_dtypes), context).backend
-            call = self._described(context, same_dtypes)(dtypes_of(backend, context.dtype))
+            backend = resolve(spec_of("Identity"), {}, self._described(context, given_dtypes), context).backend
+            call = self._described(context, given_dtypes)(dtypes_of(backend, context.dtype))
             return PreparedKernel(call, VIEW_COPY, backend, (), context)
-        resolution = resolve(self.spec, self.args, self._described(context, same_dtypes), context)
+        resolution = resolve(self.spec, self.args, self._described(context, given_dtypes), context)
         private = tuple([position for position, entry in enumerate(self.output_entries) if entry.private])
         call = _with_private_shapes(resolution.call, resolution.kernel, private) if private else resolution.call
         return PreparedKernel(call, resolution.kernel, resolution.backend, resolution.refusals, context, private)
 
-    def _described(self, context: Context, same_dtypes: SameDtypes) -> Callable[[Dtypes], Call]:
+    def _described(self, context: Context, given_dtypes: GivenDtypes) -> Callable[[Dtypes], Call]:
         """Return what describes the call to kernels, as a function of the dtypes of its arrays."""
         entries = input_entries(self.spec, len(self.shapes))
-        own_dtypes = same_dtypes or (None,) * len(self.shapes)
-        same = next((dtype for dtype in same_dtypes if dtype is not None), None)
+        own_dtypes = given_dtypes or (None,) * len(self.shapes)
+        same = next((dtype for dtype in given_dtypes if dtype is not None), None)
 
         def describe(dtypes: Dtypes) -> Call:
             dtype, kinds = dtypes.floating, dtypes.by_kind()

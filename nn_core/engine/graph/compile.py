@@ -8,7 +8,8 @@ import numpy as np
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import HOST, Key, Space, SyncedArray, convert
-from nn_core.engine.graph.call import PreparedKernel, ResolvedCall, SameDtypes, resolved_call
+from nn_core.engine.dispatch.given_dtypes import GivenDtypes, given_dtypes
+from nn_core.engine.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.engine.graph.conversion import Conversion
 from nn_core.engine.graph.failure import out_of_memory
 from nn_core.engine.graph.infer import input_entries
@@ -284,17 +285,12 @@ def kernel_of(node: Node, dtypes: Mapping[SyncedArray, str]) -> PreparedKernel:
     # what the caller gave serves for the shapes that it was given for; and what a node holds may have been forgotten since
     known = isinstance(call, ResolvedCall) and call.shapes == shapes
     call = resolved_call(node.spec, call.given if known else node.args, shapes)
-    same: SameDtypes = ()
-    if call.takes_same:
+    given: GivenDtypes = ()
+    if call.takes_given:
         floating = node.context.dtype if node.spec.differentiable else None
-        entries = input_entries(node.spec, len(shapes))
-        same = tuple(
-            [
-                None if value is None or entry.dtype != "same" else _dtype_read(value, dtypes, floating)
-                for value, entry in zip(node.inputs, entries, strict=True)
-            ]
-        )
-    node.kernel = call.kernel(node.context, same)
+        held = [None if value is None else _dtype_read(value, dtypes, floating) for value in node.inputs]
+        given = given_dtypes(input_entries(node.spec, len(shapes)), held)
+    node.kernel = call.kernel(node.context, given)
     return node.kernel
 
 

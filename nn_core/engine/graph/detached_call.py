@@ -16,7 +16,7 @@ from nn_core.engine.graph.compile import needed_data, new_key
 from nn_core.engine.graph.forward import run_forward
 from nn_core.engine.graph.modes import auto_forward
 from nn_core.engine.graph.node import Node, Storage, Value, forward_order
-from nn_core.engine.graph.run import run, same_dtypes_of
+from nn_core.engine.graph.run import given_dtypes_of, run
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.engine.graph.uncomputed import is_uncomputed
 from nn_core.errors import ArgumentError, GraphError
@@ -134,7 +134,7 @@ def compute(
     call: ResolvedCall, context: Context, arrays: list[NdArray | None], results: Mapping[int, NdArray], key: Any
 ) -> list[NdArray]:
     """Run the kernel on `arrays`; results that have no array in `results` go to new arrays. All are returned."""
-    same = same_dtypes_of(call.spec, arrays) if call.takes_same else ()
+    same = given_dtypes_of(call.spec, arrays) if call.takes_given else ()
     read = {id(array.synced) for array in arrays if array is not None}
     shapes = enumerate(call.output_shapes)
     wanted = [results[place] if place in results else NdArray.of_shape(shape) for place, shape in shapes]

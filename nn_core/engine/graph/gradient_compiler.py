@@ -6,6 +6,7 @@ import numpy as np
 
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.synced import HOST, Space, SyncedArray
+from nn_core.engine.dispatch.given_dtypes import GIVEN_KINDS
 from nn_core.engine.graph.backward_data import (
     BackwardPlan,
     ForwardData,
@@ -54,7 +55,7 @@ class GradientCompiler:
 
     def _kernel_of(self, node: Node) -> PreparedKernel:
         # the kernel is right for these dtypes only: the plan compares them before each run
-        if any(entry.dtype == "same" for entry in node.spec.inputs):
+        if any(entry.dtype in GIVEN_KINDS for entry in node.spec.inputs):
             arrays = [value.storage.data.synced for value in node.inputs if value is not None]
             self._plan.dtypes += [(synced, dtype_held(synced)) for synced in arrays]
         return kernel_of(node, self._data.dtypes)

@@ -9,6 +9,7 @@ from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.leases import RELEASED, STRIDED
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import HOST, Key, Space, ready
+from nn_core.engine.dispatch.given_dtypes import GivenDtypes, given_dtypes
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.failure import named_reading
 from nn_core.engine.graph.infer import input_entries
@@ -206,10 +207,7 @@ def adopt_shape(array: NdArray, shape: Shape) -> None:
         array.rest_as(NdArray.of_shape(shape))
 
 
-def same_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> tuple[str | None, ...]:
+def given_dtypes_of(spec: FunctionSpec, arrays: Sequence[NdArray | None]) -> GivenDtypes:
     """Return the dtype of each input that is taken as it is, None for the others."""
-    entries = input_entries(spec, len(arrays))
-    return tuple(
-        array.synced.dtype if array is not None and entry.dtype == "same" else None
-        for entry, array in zip(entries, arrays, strict=True)
-    )
+    held = [None if array is None else array.synced.dtype for array in arrays]
+    return given_dtypes(input_entries(spec, len(arrays)), held)

@@ -16,10 +16,10 @@ from typing import Any, Final
 from weakref import ref
 
 from nn_core.context import Context, get_current_context
-from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.synced import HOST, SyncedArray, ready
+from nn_core.engine.dispatch.given_dtypes import GIVEN_KINDS, GivenDtypes
 from nn_core.engine.dispatch.report import is_strict
-from nn_core.engine.graph.call import WHEN_FORGOTTEN, ResolvedCall, SameDtypes
+from nn_core.engine.graph.call import WHEN_FORGOTTEN, ResolvedCall
 from nn_core.engine.graph.failure import named_reading
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS
 from nn_core.engine.graph.infer import input_entries
@@ -30,7 +30,7 @@ from nn_core.engine.graph.trace_node import ANYWHERE, Leaf, Root, Source, TraceN
 from nn_core.engine.runtime.caches import Cache, register_cache
 from nn_core.engine.runtime.context_values import MEMO, WHEN_DEFAULT_CHANGES
 from nn_core.errors import ArgumentError
-from nn_core.operators.spec.model import FunctionSpec
+from nn_core.operators.spec.model import INTEGERS, FunctionSpec
 from nn_core.settings import is_enabled
 from nn_core.typing import Array
 from nn_core.variable import Variable
@@ -44,6 +44,8 @@ MANY_NODES: Final = 2**13
 MAX_LEFT: Final = 4
 #: The place of a walk that has left the tree.
 _OFF_THE_TREE: Final = Root()
+#: The marks of arrays that hold integers begin here; see `nn_core.engine.graph.trace_node.Leaf`.
+_OF_INTEGERS: Final = -(2**32)
 
 
 def _nothing_yet() -> object:
@@ -251,7 +253,7 @@ class Trace:
         if number is None or self._arrays[number]() is not synced:
             number = self._numbers[id(synced)] = len(self._arrays)
             self._arrays.append(ref(synced))
-        return -1 - number
+        return (_OF_INTEGERS if synced.dtype in INTEGERS else -1) - number
 
     def _sources_of(self, inputs: tuple[Any, ...]) -> tuple[Source, ...] | None:
         sources: list[Source] = []
@@ -293,10 +295,10 @@ class Trace:
     ) -> TraceNode | None:
         """Return the node of a call at this place; None if it is not one to be followed."""
         sources = self._sources_of(inputs)
-        same = () if sources is None or not call.takes_same else _same_dtypes(spec, sources)
-        if sources is None or same is None:
+        given = () if sources is None or not call.takes_given else self._given_dtypes(spec, sources)
+        if sources is None or given is None:
             return None
-        kernel = call.kernel(self.context, same)
+        kernel = call.kernel(self.context, given)
         if not kernel.simple:
             return None
         node = TraceNode(len(self.results), spec, args, sources, call, kernel)
@@ -304,6 +306,30 @@ class Trace:
             node.need_grad = node.through = False
         node.whole = self.node.whole and not any(type(source) is tuple and source[0] == 0 for source in sources)
         return node
+
+    def _given_dtypes(self, spec: FunctionSpec, sources: Sequence[Source]) -> GivenDtypes | None:
+        """Return the dtype of each input that is taken as it is; None where the place in the tree does not imply it.
+
+        A leaf may hold another dtype in the next walk, and integers are read as floating-point ones if they need a gradient.
+        """
+        entries = input_entries(spec, len(sources))
+        exact = [source for entry, source in zip(entries, sources, strict=True) if entry.dtype == "exact"]
+        kinds = {"same"} if any(map(self._is_floating, exact)) else GIVEN_KINDS  # one floating-point input decides for all
+        dtypes: list[str | None] = []
+        for entry, source in zip(entries, sources, strict=True):
+            if entry.dtype not in kinds or source is None:
+                dtypes.append(None)
+                continue
+            if not isinstance(source, TraceNode) or source.output_key[1] in INTEGERS:
+                return None
+            dtypes.append(source.output_key[1])
+        return tuple(dtypes) if any(dtypes) else ()
+
+    def _is_floating(self, source: Source) -> bool:
+        """Return whether the place in the tree implies that an input holds floating-point numbers."""
+        if isinstance(source, TraceNode):
+            return source.output_key[1] not in INTEGERS
+        return source is not None and _OF_INTEGERS < source[0] < 0 and self.node is not _OFF_THE_TREE
 
     def _entered(self, node: TraceNode) -> bool:
         """Enter a node into the tree, or among those off the tree, unless a setting has no hash."""
@@ -347,23 +373,6 @@ class Trace:
 
 
 _new = object.__new__
-
-
-def _same_dtypes(spec: FunctionSpec, sources: Sequence[Source]) -> SameDtypes | None:
-    """Return the dtype of each input that is taken as it is; None where the place in the tree does not imply it.
-
-    A leaf may hold another dtype in the next walk, and whole numbers are read as floating-point ones if they need a gradient.
-    """
-    entries = input_entries(spec, len(sources))
-    dtypes: list[str | None] = []
-    for entry, source in zip(entries, sources, strict=True):
-        if entry.dtype != "same" or source is None:
-            dtypes.append(None)
-            continue
-        if not isinstance(source, TraceNode) or dtype_of(source.output_key[1]).kind in "iub":
-            return None
-        dtypes.append(source.output_key[1])
-    return tuple(dtypes)
 
 
 class _Tree(threading.local):

@@ -11,9 +11,9 @@ from nn_core.typing import Shape
 ANYWHERE: Final = -1
 
 #: An input that no function of the walk has given: a mark, whether a gradient goes there, its shape. The mark of a parameter
-#: is the address of its storage, that of the n-th array of the walk without a gradient -1 - n, and that of what a function
-#: outside the walk has given 0. The address of a storage that is gone may come back for another storage: so a node knows only
-#: what holds for both, and who needs more compares the storages.
+#: is the address of its storage, that of the n-th array of the walk without a gradient -1 - n (-2**32 - n while it holds
+#: integers), and that of what a function outside the walk has given 0. The address of a storage that is gone may come back for
+#: another storage: so a node knows only what holds for both, and who needs more compares the storages.
 Leaf: TypeAlias = tuple[int, bool, Shape]
 #: The source of an input: a node of the trace, a leaf, or None because it was not given.
 Source: TypeAlias = "TraceNode | tuple[int, bool, Shape] | None"

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from nn_core.errors import DTypeError
 from nn_core.operators.reference.precision import widen
 from nn_core.operators.reference.registry import kernel
+from nn_core.operators.spec.model import INTEGERS
 from nn_core.typing import Array, Namespace
 
 _OfArray: TypeAlias = Callable[[Namespace, Array], Array]
@@ -122,18 +123,37 @@ BINARY: Final[Mapping[str, _OfArrays]] = {
     "Sub2": operator.sub,
 }
 
+
+def _comparison(operate: _OfArrayAndScalar) -> _OfArrayAndScalar:
+    """Return a comparison with a number that is exact for integers, too."""
+
+    def compare(x: Array, val: float) -> Array:
+        dtype = str(x.dtype)
+        # float64, in which integers are compared with a fraction, tells all apart from it
+        if dtype not in INTEGERS or not float(val).is_integer():
+            return operate(x, val)
+        signed = dtype.startswith("int")
+        highest = 1 if dtype == "bool" else 2 ** (8 * x.dtype.itemsize - signed) - 1
+        lowest = -highest - 1 if signed else 0
+        if not lowest <= val <= highest:  # outside of what `x` can hold, so that any number answers for all
+            return operate(x != x, 1 if val > highest else -1)  # zeros
+        return operate(x, int(val))
+
+    return compare
+
+
 SCALAR: Final[Mapping[str, _OfArrayAndScalar]] = {
     "AddScalar": operator.add,
-    "EqualScalar": operator.eq,
-    "GreaterEqualScalar": operator.ge,
-    "GreaterScalar": operator.gt,
-    "LessEqualScalar": operator.le,
-    "LessScalar": operator.lt,
+    "EqualScalar": _comparison(operator.eq),
+    "GreaterEqualScalar": _comparison(operator.ge),
+    "GreaterScalar": _comparison(operator.gt),
+    "LessEqualScalar": _comparison(operator.le),
+    "LessScalar": _comparison(operator.lt),
     "LogicalAndScalar": lambda x0, val: (x0 != 0) & bool(val),
     "LogicalOrScalar": lambda x0, val: (x0 != 0) | bool(val),
     "LogicalXorScalar": lambda x0, val: (x0 != 0) ^ bool(val),
     "MulScalar": operator.mul,
-    "NotEqualScalar": operator.ne,
+    "NotEqualScalar": _comparison(operator.ne),
     "RDivScalar": lambda x, val: val / x,
     "RSubScalar": lambda x, val: val - x,
 }

@@ -177,6 +177,8 @@ def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:
     output = model.OutputSpec(name, **_array_entry(what, parent, name, _OUTPUT_KEYS))
     if output.private and not output.aux:
         parent.refuse(f"{what}.{name}: a private output must be aux, got one that is returned", name)
+    if output.dtype == "exact":
+        parent.refuse(f"{what}.{name}: an output must have a dtype of its own or that of an input, got 'exact'", name)
     return output
 
 

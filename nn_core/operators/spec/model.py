@@ -27,10 +27,13 @@ REQUIRED: Final = Required()
 
 #: dtype kinds of inputs and outputs. "float": the floating dtype of the context; "parameter" and "statistic": the same, or
 #: what the backend keeps parameters, and sums and statistics, in while it computes in a short dtype; "index": int64; "int32":
-#: sums of products of integers; "same": as given.
-DTYPE_KINDS: Final = ("float", "parameter", "statistic", "index", "int32", "same")
+#: sums of products of integers; "same": as given; "exact": as given where all inputs of this kind are integers, else the same
+#: as "float".
+DTYPE_KINDS: Final = ("float", "parameter", "statistic", "index", "int32", "same", "exact")
 #: The kinds of numbers that are whole, whatever a context computes in, and their dtypes.
 WHOLE_DTYPES: Final[Mapping[str, str]] = {"index": "int64", "int32": "int32"}
+#: The dtypes of integers; booleans count as such.
+INTEGERS: Final = frozenset({"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"})
 
 #: Types of arguments. "axis" and "axes" are checked against the rank of the first input and made non-negative.
 ARG_TYPES: Final = ("bool", "int", "float", "str", "ints", "floats", "shape", "axis", "axes")

@@ -47,7 +47,7 @@ def test_kernels_are_kept_by_context_and_by_the_dtypes_that_are_taken_as_they_ar
     assert sum_of.kernel(CONTEXT) is sum_of.kernel(nn.Context(["reference"]))
     assert sum_of.kernel(CONTEXT) is not sum_of.kernel(nn.Context(["reference:double"]))
     remainder = resolved_call(spec_of("Mod2"), {}, [(2,), (2,)])
-    assert remainder.takes_same
+    assert remainder.takes_given
     whole = remainder.kernel(CONTEXT, ("int32", "int32"))
     assert whole.output_dtypes == ("int32",)
     assert whole is remainder.kernel(CONTEXT, ("int32", "int32"))

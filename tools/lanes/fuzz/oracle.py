@@ -13,6 +13,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.dispatch.given_dtypes import given_dtypes
+from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.node import Node, Storage, Value, forward_order
 from nn_core.errors import NNCoreError
 from nn_core.operators.reference.registry import KERNELS
@@ -120,11 +122,11 @@ def run_kernel(
     """All results of the reference kernel of a function, in a dtype; the checks of its call were made by the graph."""
     spec = node.spec
     types = {"float": dtype, "parameter": dtype, "statistic": dtype, **WHOLE_DTYPES}
+    entries = input_entries(spec, len(inputs))
+    held = [None if array is None else dtype if array.dtype.kind == "f" else array.dtype.name for array in inputs]
     arrays: list[Any] = []
-    for n, array in enumerate(inputs):
-        same = dtype if array is None or array.dtype.kind == "f" else array.dtype
-        wanted = types.get(spec.inputs[min(n, len(spec.inputs) - 1)].dtype, same)
-        arrays.append(None if array is None else array.astype(wanted, copy=False))
+    for entry, array, own in zip(entries, inputs, given_dtypes(entries, held) or [None] * len(held), strict=True):
+        arrays.append(None if array is None else array.astype(types.get(entry.dtype, own or dtype), copy=False))
     shapes = infer_shapes(spec, [None if array is None else array.shape for array in arrays], node.args)
     if spec.has("view"):
         return (arrays[0].reshape(shapes[0]),)

@@ -56,7 +56,7 @@ def refuse_dtypes(call: Call) -> Refusal | None:
     outputs = call.spec.outputs + call.spec.outputs[-1:] * (len(call.outputs) - len(call.spec.outputs))
     entries: list[tuple[Any, ArrayDesc | None]] = [*zip(inputs, call.inputs, strict=True)]
     entries += zip(outputs, call.outputs, strict=False)
-    expected = {"float": call.dtype, "index": "int64"}
+    expected = {"float": call.dtype, "exact": call.dtype, "index": "int64"}
     if call.dtype not in FLOATING:
         return Refusal(f"computes in {', '.join(FLOATING)}, got {call.dtype}")
     for entry, desc in entries:

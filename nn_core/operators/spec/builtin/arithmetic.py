@@ -158,43 +158,49 @@ LOGICAL_XOR = FunctionSpec(
 EQUAL = FunctionSpec(
     name="Equal", api="equal", topic="arithmetic",
     doc="Give 1 where the first operand is equal to the second and 0 elsewhere, with broadcasting.",
-    inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),), shape="broadcast",
-    backward=BackwardSpec(none_because="the result is piecewise constant"), tags=("pointwise", "discontinuous"),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")), outputs=(OutputSpec(name="y"),),
+    shape="broadcast", backward=BackwardSpec(none_because="the result is piecewise constant"),
+    tags=("pointwise", "discontinuous"),
 )
 
 NOT_EQUAL = FunctionSpec(
     name="NotEqual", api="not_equal", topic="arithmetic",
     doc="Give 1 where the first operand differs from the second and 0 elsewhere, with broadcasting.",
-    inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),), shape="broadcast",
-    backward=BackwardSpec(none_because="the result is piecewise constant"), tags=("pointwise", "discontinuous"),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")), outputs=(OutputSpec(name="y"),),
+    shape="broadcast", backward=BackwardSpec(none_because="the result is piecewise constant"),
+    tags=("pointwise", "discontinuous"),
 )
 
 GREATER_EQUAL = FunctionSpec(
     name="GreaterEqual", api="greater_equal", topic="arithmetic",
     doc="Give 1 where the first operand is greater than or equal to the second and 0 elsewhere, with broadcasting.",
-    inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),), shape="broadcast",
-    backward=BackwardSpec(none_because="the result is piecewise constant"), tags=("pointwise", "discontinuous"),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")), outputs=(OutputSpec(name="y"),),
+    shape="broadcast", backward=BackwardSpec(none_because="the result is piecewise constant"),
+    tags=("pointwise", "discontinuous"),
 )
 
 GREATER = FunctionSpec(
     name="Greater", api="greater", topic="arithmetic",
     doc="Give 1 where the first operand is greater than the second and 0 elsewhere, with broadcasting.",
-    inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),), shape="broadcast",
-    backward=BackwardSpec(none_because="the result is piecewise constant"), tags=("pointwise", "discontinuous"),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")), outputs=(OutputSpec(name="y"),),
+    shape="broadcast", backward=BackwardSpec(none_because="the result is piecewise constant"),
+    tags=("pointwise", "discontinuous"),
 )
 
 LESS_EQUAL = FunctionSpec(
     name="LessEqual", api="less_equal", topic="arithmetic",
     doc="Give 1 where the first operand is less than or equal to the second and 0 elsewhere, with broadcasting.",
-    inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),), shape="broadcast",
-    backward=BackwardSpec(none_because="the result is piecewise constant"), tags=("pointwise", "discontinuous"),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")), outputs=(OutputSpec(name="y"),),
+    shape="broadcast", backward=BackwardSpec(none_because="the result is piecewise constant"),
+    tags=("pointwise", "discontinuous"),
 )
 
 LESS = FunctionSpec(
     name="Less", api="less", topic="arithmetic",
     doc="Give 1 where the first operand is less than the second and 0 elsewhere, with broadcasting.",
-    inputs=(InputSpec(name="x0"), InputSpec(name="x1")), outputs=(OutputSpec(name="y"),), shape="broadcast",
-    backward=BackwardSpec(none_because="the result is piecewise constant"), tags=("pointwise", "discontinuous"),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")), outputs=(OutputSpec(name="y"),),
+    shape="broadcast", backward=BackwardSpec(none_because="the result is piecewise constant"),
+    tags=("pointwise", "discontinuous"),
 )
 
 LOGICAL_AND_SCALAR = FunctionSpec(
@@ -223,7 +229,7 @@ LOGICAL_XOR_SCALAR = FunctionSpec(
 
 EQUAL_SCALAR = FunctionSpec(
     name="EqualScalar", api="equal_scalar", topic="arithmetic",
-    doc="Give 1 where the element is equal to a number and 0 elsewhere.", inputs=(InputSpec(name="x0"),),
+    doc="Give 1 where the element is equal to a number and 0 elsewhere.", inputs=(InputSpec(name="x0", dtype="exact"),),
     outputs=(OutputSpec(name="y"),), args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok", "discontinuous"),
@@ -231,8 +237,9 @@ EQUAL_SCALAR = FunctionSpec(
 
 NOT_EQUAL_SCALAR = FunctionSpec(
     name="NotEqualScalar", api="not_equal_scalar", topic="arithmetic",
-    doc="Give 1 where the element differs from a number and 0 elsewhere.", inputs=(InputSpec(name="x0"),),
-    outputs=(OutputSpec(name="y"),), args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
+    doc="Give 1 where the element differs from a number and 0 elsewhere.",
+    inputs=(InputSpec(name="x0", dtype="exact"),), outputs=(OutputSpec(name="y"),),
+    args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok", "discontinuous"),
 )
@@ -240,7 +247,7 @@ NOT_EQUAL_SCALAR = FunctionSpec(
 GREATER_EQUAL_SCALAR = FunctionSpec(
     name="GreaterEqualScalar", api="greater_equal_scalar", topic="arithmetic",
     doc="Give 1 where the element is greater than or equal to a number and 0 elsewhere.",
-    inputs=(InputSpec(name="x0"),), outputs=(OutputSpec(name="y"),),
+    inputs=(InputSpec(name="x0", dtype="exact"),), outputs=(OutputSpec(name="y"),),
     args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok", "discontinuous"),
@@ -248,24 +255,27 @@ GREATER_EQUAL_SCALAR = FunctionSpec(
 
 GREATER_SCALAR = FunctionSpec(
     name="GreaterScalar", api="greater_scalar", topic="arithmetic",
-    doc="Give 1 where the element is greater than a number and 0 elsewhere.", inputs=(InputSpec(name="x0"),),
-    outputs=(OutputSpec(name="y"),), args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
+    doc="Give 1 where the element is greater than a number and 0 elsewhere.",
+    inputs=(InputSpec(name="x0", dtype="exact"),), outputs=(OutputSpec(name="y"),),
+    args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok", "discontinuous"),
 )
 
 LESS_EQUAL_SCALAR = FunctionSpec(
     name="LessEqualScalar", api="less_equal_scalar", topic="arithmetic",
-    doc="Give 1 where the element is less than or equal to a number and 0 elsewhere.", inputs=(InputSpec(name="x0"),),
-    outputs=(OutputSpec(name="y"),), args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
+    doc="Give 1 where the element is less than or equal to a number and 0 elsewhere.",
+    inputs=(InputSpec(name="x0", dtype="exact"),), outputs=(OutputSpec(name="y"),),
+    args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok", "discontinuous"),
 )
 
 LESS_SCALAR = FunctionSpec(
     name="LessScalar", api="less_scalar", topic="arithmetic",
-    doc="Give 1 where the element is less than a number and 0 elsewhere.", inputs=(InputSpec(name="x0"),),
-    outputs=(OutputSpec(name="y"),), args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
+    doc="Give 1 where the element is less than a number and 0 elsewhere.",
+    inputs=(InputSpec(name="x0", dtype="exact"),), outputs=(OutputSpec(name="y"),),
+    args=(ArgSpec(name="val", type="float", default=1.0),), shape="same_as x0",
     backward=BackwardSpec(none_because="the result is piecewise constant"),
     tags=("pointwise", "inplace_ok", "discontinuous"),
 )
