@@ -82,7 +82,7 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         (
             "shape: any}",
             "dtype: int}",
-            "6: Scale.x: dtype must be one of float, parameter, statistic, index, int32, same, got 'int'",
+            "6: Scale.x: dtype must be one of float, parameter, statistic, index, int32, same, exact, got 'int'",
         ),
         ("x: {doc: Input., shape: any}", "x: input", "6: Scale: x must be a mapping, got 'input'"),
         ("optional: true", "optional: 1", "7: Scale.bias: optional must be a boolean, got 1"),
@@ -104,6 +104,11 @@ def test_empty_files_hold_no_functions(tmp_path: Path) -> None:
         ("type: ints, default: [1, 2]", "type: bool, default: 1", "12: Scale.pad: default must be of type bool, got 1"),
         ("    y: {doc: Output.}", "    {}", "13: Scale: there must be an output, got none"),
         ("{doc: Output.}", "{doc: Output., private: true}", "14: Scale.y: a private output must be aux, got .*"),
+        (
+            "{doc: Output.}",
+            "{doc: Output., dtype: exact}",
+            "14: Scale.y: an output must have a dtype of its own or that of an input, got .*",
+        ),
         ("same_as x", "same_as z", "15: Scale: shape must be rule, broadcast or 'same_as <input>', got 'same_as z'"),
         ("needs: [x]", "needs: [z]", "16: Scale.backward: needs must be among x, bias, y, got 'z'"),
         (
