@@ -88,6 +88,19 @@ def _computed(name: str, arrays: Sequence[Any], settings: Mapping[str, Any]) -> 
 
 def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], dtype: str) -> list[Any]:
     """Return the inputs in order as arrays (None where not given); integers in floating places become floats."""
+    given = [None if value is None else np.asarray(value) for value in _in_order(spec, inputs, args)]
+    entries = [spec.inputs[min(position, len(spec.inputs) - 1)] for position in range(len(given))]
+    own = given_dtypes(entries, [None if array is None else array.dtype.name for array in given]) or [None] * len(given)
+    floating = _float_dtype(given, dtype)
+    kinds = {"float": floating, "parameter": floating, "statistic": floating, **WHOLE_DTYPES}
+    return [
+        None if array is None else array.astype(kinds.get(entry.dtype, held or floating), copy=False)
+        for entry, array, held in zip(entries, given, own, strict=True)
+    ]
+
+
+def _in_order(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any]) -> list[Any]:
+    """Return what was given for each input, those that were given by name taken out of `args`."""
     given = list(inputs)
     for entry in spec.inputs[len(given) :]:
         if entry.name in args:
@@ -95,15 +108,7 @@ def as_inputs(spec: FunctionSpec, inputs: Sequence[Any], args: dict[str, Any], d
             given += list(value) if entry.variadic else [value]
         elif not entry.variadic:
             given.append(None)
-    floating = _float_dtype([np.asarray(value) for value in given if value is not None], dtype)
-    entries = [spec.inputs[min(position, len(spec.inputs) - 1)] for position in range(len(given))]
-    own = given_dtypes(entries, [None if value is None else np.asarray(value).dtype.name for value in given])
-    kinds = {"float": floating, "parameter": floating, "statistic": floating, **WHOLE_DTYPES}
-    arrays: list[Any] = []
-    for entry, value, held in zip(entries, given, own or [None] * len(given), strict=True):
-        kind = kinds.get(entry.dtype, held if entry.dtype == "same" else held or floating)
-        arrays.append(None if value is None else np.asarray(value, dtype=kind))
-    return arrays
+    return given
 
 
 def _float_dtype(arrays: Sequence[Any], otherwise: str) -> str:
