@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_ext_onnx.exporting.registry import CONVERTERS, Call, Converter, converter, expressions
-from nn_ext_onnx.exporting.values import BOOL, INT, Value
+from nn_core.graph_rewriting import follows_shapes
+from nn_ext_onnx.exporting.registry import CONVERTERS, Call, Converter, NotExportableError, converter, expressions
+from nn_ext_onnx.exporting.values import BOOL, DOUBLE, INT, Value
 
 #: Operators of one input with another name.
 _SAME: Final = {
@@ -65,7 +66,7 @@ def _binary(kind: str) -> Converter:
 
 def _comparison(kind: str, negated: bool = False) -> Callable[..., Value]:
     def expression(x: Value, other: Any = None, val: Any = None) -> Value:
-        x, second = (x.real(), val) if other is None else _comparable(x, other)
+        x, second = _with_number(x, val) if other is None else _comparable(x, other)
         found = x.compare(kind, second)
         return (found.op("Not") if negated else found).real()
 
@@ -73,9 +74,25 @@ def _comparison(kind: str, negated: bool = False) -> Callable[..., Value]:
 
 
 def _comparable(x: Value, other: Value) -> tuple[Value, Value]:
-    """Return both operands of a comparison: integers of any type as int64, which holds them; others as floating point."""
-    is_whole = x.dtype.kind in "iub" and other.dtype.kind in "iub"
-    return (x.cast(INT), other.cast(INT)) if is_whole else (x.real(), other.real())
+    """Return both operands of a comparison: integers as int64, others as floating point."""
+    are_integers = x.dtype.kind in "iub" and other.dtype.kind in "iub"
+    return (_integers(x), _integers(other)) if are_integers else (x.real(), other.real())
+
+
+def _with_number(x: Value, val: float) -> tuple[Value, Any]:
+    """Return both operands of a comparison with a number; float64 tells an integer from all numbers that are none."""
+    if x.dtype.kind not in "iub" or follows_shapes(val):
+        return x.real(), val
+    if float(val).is_integer() and abs(val) < 2**63:
+        return _integers(x), np.int64(val)
+    return _integers(x).cast(DOUBLE), np.float64(val)
+
+
+def _integers(x: Value) -> Value:
+    """Return integers of any type that int64 holds."""
+    if x.dtype == np.uint64:
+        raise NotExportableError("comparisons of uint64, which has numbers that int64 does not have")
+    return x.cast(INT)
 
 
 def _logical(kind: str) -> Callable[..., Value]:

@@ -49,10 +49,16 @@ def made_as(kind: str, inputs: Sequence[np.dtype[Any] | None], real: np.dtype[An
     return next((dtype for dtype in inputs if dtype is not None), real)
 
 
-def input_kinds(spec: FunctionSpec, n_inputs: int) -> list[str]:
-    """Return the kind of each of so many inputs."""
-    kinds = [entry.dtype for entry in spec.inputs]
-    return [kinds[min(place, len(kinds) - 1)] for place in range(n_inputs)]
+def input_kinds(spec: FunctionSpec, dtypes: Sequence[np.dtype[Any] | None]) -> list[str]:
+    """Return the kind of each input, of which these are the dtypes, None for one that is not given.
+
+    What is to be exact is taken as it is where all of it are integers, and as floating-point numbers elsewhere.
+    """
+    declared = [entry.dtype for entry in spec.inputs]
+    kinds = [declared[min(place, len(declared) - 1)] for place in range(len(dtypes))]
+    exact = [dtype for kind, dtype in zip(kinds, dtypes, strict=True) if kind == "exact" and dtype is not None]
+    meaning = "same" if all(dtype.kind in "iub" for dtype in exact) else "float"
+    return [meaning if kind == "exact" else kind for kind in kinds]
 
 
 class LeafTypes:
@@ -91,7 +97,8 @@ class LeafTypes:
             return
         spec, real = spec_of(function), real_of(function)
         wanted = [self._wide[key] for key in map(key_of, function.outputs) if key in self._wide]
-        for place, (variable, kind) in enumerate(zip(node.inputs, input_kinds(spec, len(node.inputs)), strict=True)):
+        held = [None if variable is None else np.dtype(variable.storage.data.dtype) for variable in node.inputs]
+        for place, (variable, kind) in enumerate(zip(node.inputs, input_kinds(spec, held), strict=True)):
             if variable is None:
                 continue
             if kind == "index":

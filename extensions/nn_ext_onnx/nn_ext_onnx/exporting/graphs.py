@@ -184,7 +184,7 @@ class _Drafting:
         call = self._call(function, *KNOWN_OPERATORS.narrowed(spec, function.args, function.node.inputs))
         made = convert(call)
         results = [made] if isinstance(made, Value) else list(made)
-        kinds = input_kinds(spec, len(call.inputs))
+        kinds = input_kinds(spec, [value and value.dtype for value in call.inputs])
         taken = [value.dtype if value and kind == "same" else None for value, kind in zip(call.inputs, kinds, strict=True)]
         made_kinds = [entry.dtype for entry in function.node.setup.output_entries[: len(results)]]
         return [value.cast(made_as(kind, taken, self.graph.real)) for value, kind in zip(results, made_kinds, strict=True)]
@@ -198,7 +198,8 @@ class _Drafting:
     def _call(self, function: Function, spec: FunctionSpec, args: Mapping[str, Any], vertices: Sequence[Any]) -> Call:
         values: list[Value | None] = []
         shapes = []
-        for variable, kind in zip(vertices, input_kinds(spec, len(vertices)), strict=True):
+        dtypes = [None if variable is None else self._value(variable).dtype for variable in vertices]
+        for variable, kind in zip(vertices, input_kinds(spec, dtypes), strict=True):
             values.append(None if variable is None else self._read(variable, kind, spec))
             shapes.append(() if variable is None else self._shape(variable))
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
