@@ -184,9 +184,8 @@ class _Drafting:
         call = self._call(function, *KNOWN_OPERATORS.narrowed(spec, function.args, function.node.inputs))
         made = convert(call)
         results = [made] if isinstance(made, Value) else list(made)
-        kinds = input_kinds(spec, [value and value.dtype for value in call.inputs])
-        taken = [value.dtype if value and kind == "same" else None for value, kind in zip(call.inputs, kinds, strict=True)]
         made_kinds = [entry.dtype for entry in function.node.setup.output_entries[: len(results)]]
+        taken = _taken_as_given(spec, call)
         return [value.cast(made_as(kind, taken, self.graph.real)) for value, kind in zip(results, made_kinds, strict=True)]
 
     def _refuse(self, function: Function, problem: str) -> None:
@@ -300,3 +299,9 @@ class _Drafting:
         for value in self.values.values():
             if value.name == old:
                 value.name = new
+
+
+def _taken_as_given(spec: FunctionSpec, call: Call) -> list[Any]:
+    """Return the dtypes of the inputs that a function takes as they are, None for the others."""
+    dtypes = [value and value.dtype for value in call.inputs]
+    return [dtype if kind == "same" else None for dtype, kind in zip(dtypes, input_kinds(spec, dtypes), strict=True)]
