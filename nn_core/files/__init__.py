@@ -1,4 +1,4 @@
-"""Files that hold named arrays: HDF5, NPZ and safetensors, written atomically and checked when read. No pickle.
+"""Files that hold named arrays: HDF5, NPZ and safetensors, written atomically and checked when read. No pickle is run.
 
 This package knows arrays only. What they mean (parameters, states of a solver) is decided by its callers.
 """

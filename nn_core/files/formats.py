@@ -19,6 +19,7 @@ from nn_core.files.budgets import budget
 from nn_core.files.entries import Entries, Entry, PathOrFile, is_number
 from nn_core.files.hdf5 import read_hdf5, write_hdf5
 from nn_core.files.npz import read_npz, write_npz
+from nn_core.files.pytorch import read_pytorch
 from nn_core.files.safetensors import read_safetensors, write_safetensors
 
 #: The attribute of arrays whose dtype NumPy lacks; files hold them as float32 with the same values.
@@ -61,8 +62,6 @@ def _hint_for_unknown(extension: str) -> str:
     """Say how files with the extension of no format could be read."""
     if extension in _PACKAGES:
         return f"pip install {_PACKAGES[extension]}"
-    if extension in _PICKLES:
-        return "such a file runs code when it is read; write the tensors with safetensors.torch.save_file"
     return "other formats come from plugins; install the package that wrote the file"
 
 
@@ -189,8 +188,8 @@ FORMATS: Final[Mapping[str, Format]] = {
 }
 
 
-#: Files of PyTorch, which are pickles.
-_PICKLES: Final = (".pth", ".pt", ".ckpt")
+#: Formats of others that are only read: files of PyTorch.
+READ_ONLY: Final[Mapping[str, Callable[[IO[bytes]], Entries]]] = dict.fromkeys((".pth", ".pt", ".ckpt", ".bin"), read_pytorch)
 #: The packages that bring formats of ours, by format, to name them where they are not installed.
 _PACKAGES: Final = {
     **dict.fromkeys((".nnp", ".nnb", ".nntxt", ".prototxt", ".protobuf", ".pb"), "nn-ext-nnp"),
@@ -204,14 +203,11 @@ def _format(extension: str) -> Format | None:
         return FORMATS[extension]
     offer = PLUGINS.offer("file_formats", extension)
     if offer is None:
-        return None
+        return Format(_unwritten(extension), READ_ONLY[extension]) if extension in READ_ONLY else None
 
     def write(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
         if getattr(offer.info, "write", None) is None:
-            raise ArgumentError(
-                f"the format of parameters must be one that is written, got {extension!r}, which is only read\n"
-                "  hint: .h5, .npz and .safetensors hold parameters; nn_core.save and extensions write networks"
-            )
+            _unwritten(extension)(file, entries)
         with offer.called("write"):
             PLUGINS.offers.load(offer, "write")(file, entries)
 
@@ -223,6 +219,18 @@ def _format(extension: str) -> Format | None:
         return dict(found)
 
     return Format(write, read)
+
+
+def _unwritten(extension: str) -> Callable[[IO[bytes], Mapping[str, Entry]], None]:
+    """Return the writer of a format that is only read."""
+
+    def write(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
+        raise ArgumentError(
+            f"the format of parameters must be one that is written, got {extension!r}, which is only read\n"
+            "  hint: .h5, .npz and .safetensors hold parameters; nn_core.save and extensions write networks"
+        )
+
+    return write
 
 
 def _listed_formats() -> str:

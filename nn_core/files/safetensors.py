@@ -117,10 +117,10 @@ def _array(name: str, entry: Any, body: bytes) -> Array:
         where = f"{quoted(name)} of shape {quoted(shape)}"
         raise FileFormatError(f"array {where} must be within the file, got bytes {start} to {end}")
     found = np.frombuffer(body, dtype, offset=start, count=n_bytes // dtype.itemsize).reshape(shape)
-    return _widened(found, code) if code in _WIDENED else found
+    return widened(found, code) if code in _WIDENED else found
 
 
-def _widened(bits: Array, code: str) -> Array:
+def widened(bits: Array, code: str) -> Array:
     """Return the numbers of a floating dtype that NumPy lacks, from their bits, as float32."""
     if code == "BF16":  # the upper half of float32
         return (bits.astype(np.uint32) << 16).view(np.float32)

@@ -24,14 +24,16 @@ def load_pytorch_parameters(
     parameters: ParameterSource | None = None,
     conv1d: bool = False,
 ) -> LoadReport:
-    """Take the weights of layers from a safetensors file that PyTorch's users write.
+    """Take the weights of layers from a file of PyTorch: safetensors, or what ``torch.save`` wrote.
 
     Affine weights are transposed, as PyTorch stores (outputs, inputs); statistics and scales of normalizations and
     depthwise kernels are reshaped; the two weights of a recurrent layer become one, and so do its biases, with the gates in
     our order; everything else has one layout. When anything is wrong, all parameters stay as they are.
 
     Args:
-        path: The file, or a binary file open for reading: ``safetensors.torch.save_file(model.state_dict(), path)``.
+        path: The file: ``safetensors.torch.save_file(model.state_dict(), path)``, or a binary file of this format that is open
+            for reading; or, with the extension .pth, .pt, .ckpt or .bin, ``torch.save(model.state_dict(), path)`` of PyTorch
+            1.6 and later, of a checkpoint its ``state_dict`` or ``model``. Nothing in the pickle of such a file is called.
         layers: For each layer of the file the scope of the layer here: ``{"features.0": "conv1", "classifier": "fc"}``,
             or, for a tensor that is no part of a layer, the name of its parameter. Affine layers, convolutions of any kind,
             embeddings, normalizations, PReLU, RNN, LSTM and GRU can be loaded. None: all parameters, which are in scopes of

@@ -516,7 +516,7 @@ ROWS: list[Row] = [
         "save: to PyTorch",
         lambda: nn.save_parameters("w.pth", {"w": FLAT}),
         A,
-        "^save_parameters: the extension must be one of .*got '.pth'\n  hint: ",
+        "^the format of parameters must be one that is written, got '.pth', which is only read\n  hint: ",
     ),
     (
         "save: to a folder",

@@ -80,7 +80,11 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "axis of std": (lambda: F.std(FLAT, axis=5), ArgumentError, "^std: axes must be in"),
     "axis of var": (lambda: F.var(FLAT, axis=5), ArgumentError, "^var: axes must be in"),
     "context of a GPU": (lambda: get_extension_context("gpu"), NNCoreError, "hint: .*'cudnn'"),
-    "weights of PyTorch": (lambda: nn.load_parameters("net.pth"), ArgumentError, "hint: .*runs code.*safetensors"),
+    "weights of another framework": (
+        lambda: nn.load_parameters("net.pkl"),
+        ArgumentError,
+        "hint: other formats come from plugins",
+    ),
     "values of another shape": (lambda: assign(np.ones((4, 5))), ShapeError, r"^variable 'images': .*\(4, 5\) for \(2, 3\)"),
     "no values": (lambda: assign(None), ArgumentError, "must be an array or a number, got None"),
     "ragged values": (lambda: assign([[1, 2], [3]]), ArgumentError, "must form an array"),

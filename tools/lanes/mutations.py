@@ -79,6 +79,12 @@ def _parameters(extension: str) -> tuple[Callable[[Path], None], Callable[[Path]
     return save, lambda folder: _comparable(read_entries(folder / f"file{extension}", extension))
 
 
+def _copy_torch_file(folder: Path) -> None:
+    """Put a file there that PyTorch has written (tools/release/save_torch_files.py)."""
+    content = Path(__file__).parents[2] / "tests" / "data" / "torch" / "odd.pth"
+    (folder / "file.pth").write_bytes(content.read_bytes())
+
+
 def _samples(source: Any) -> Any:
     return [[(a.dtype.name, a.shape, a.tobytes()) for a in source.next()] for _ in range(source.size)]
 
@@ -103,6 +109,7 @@ KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
     ".h5": _parameters(".h5"),
     ".npz": _parameters(".npz"),
     ".safetensors": _parameters(".safetensors"),
+    ".pth": (_copy_torch_file, lambda folder: _comparable(read_entries(folder / "file.pth", ".pth"))),
     "cache": (_save_cache, lambda folder: _samples(CacheDataSource(folder))),
     "table": (_save_table, _load_table),
     **damaged_networks.KINDS,
