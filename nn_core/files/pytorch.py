@@ -186,7 +186,7 @@ def _rebuilt_as(
     return _Tensor(made.storage, offset, shape, strides, _DTYPES[name])
 
 
-#: What stands for functions that the pickle calls.
+#: Stand-ins for functions that the pickle calls.
 _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "collections.OrderedDict": lambda *pairs: dict(pairs[0]) if pairs else {},
     "torch._utils._rebuild_tensor": _rebuilt,
@@ -201,7 +201,7 @@ _REBUILDING: Final = "torch._utils._rebuild_"
 
 @dataclass(slots=True)
 class _Machine:
-    """What runs the instructions of a pickle: a stack, marks in it, and what they have been told to remember."""
+    """An interpreter of the instructions of a pickle: a stack, marks in it, and values that are remembered."""
 
     stack: list[Any] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
