@@ -23,7 +23,7 @@ from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.engine.runtime.context_values import MEMO, Ambient, AmbientScope
 from nn_core.engine.runtime.holders import SCOPES
 from nn_core.engine.runtime.locks import fork_safe
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, HostMemoryError, ShapeError
 from nn_core.initializer import BaseInitializer
 from nn_core.parametric_functions.freezing import FROZEN
 from nn_core.parametric_functions.repeated import as_used, call_again, remember
@@ -594,7 +594,13 @@ def _created(name: str, shape: Sequence[int] | None, initializer: Initializer | 
         parameter = Variable(shape or (), need_grad=need_grad)
         parameter.data.zero()
     else:
-        values = _initial_values(name, shape, initializer)
+        try:
+            values = _initial_values(name, shape, initializer)
+        except MemoryError as error:
+            raise HostMemoryError(
+                f"get_parameter_or_create: the new parameter {_whole_path(name)!r} must fit into the memory of the host, "
+                f"got the shape {shape}\n  {error}"
+            ) from error
         if shape is not None and values.shape != tuple(shape):
             raise ShapeError(
                 f"get_parameter_or_create: initial values of {_whole_path(name)!r} must have the shape {tuple(shape)}, "

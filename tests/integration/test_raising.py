@@ -127,6 +127,25 @@ def test_passes_that_are_ended_by_a_hook_or_a_function(backend, dynamic):
     assert at > 10
 
 
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_gradients_of_a_pass_that_was_ended_are_zero_or_those_of_the_whole_pass(backend, dynamic):
+    training, inputs, expected = Training(dynamic), [], []
+    for number in range(2):  # what is left of an earlier pass belongs to the other input
+        inputs.append(training.x.d * 0.5 + number)
+        training.x.d = inputs[number]
+        expected.append(training.computed())
+    at, burnt = 0, True
+    while burnt:
+        training.x.d = inputs[0]
+        assert training.computed() == expected[0]
+        training.x.d = inputs[1]
+        burnt = training.burn(training.gradients, at)
+        for parameter, whole in zip(training.parameters.values(), expected[1], strict=True):
+            assert parameter.g.tobytes() == whole or not parameter.g.any()
+        at += 1
+    assert at > 10
+
+
 def test_updates_that_are_ended_by_a_hook(backend):
     training = Training(dynamic=False)
     training.computed()

@@ -14,6 +14,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph import direct, replay
 from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData, GradientTarget
 from nn_core.engine.graph.completion import Completions, with_completions
+from nn_core.engine.graph.failure import name_pass
 from nn_core.engine.graph.gradient_compiler import GradientCompiler
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
 from nn_core.engine.graph.lengths import present_shape
@@ -68,11 +69,22 @@ def run_backward(
         raise refuse_turn("backward")
     try:
         plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None, completions)
+        _run_plan(plan, grad, hooks, finish)
+    finally:
+        turn.release()
+
+
+def _run_plan(
+    plan: BackwardPlan, grad: Any, hooks: tuple[list[NodeHook], list[NodeHook]] | None, finish: Callable[[Node], object] | None
+) -> None:
+    """Run a plan whose leaf gradients are as it expects; if it fails, those that were zero are zero again."""
+    try:
         plan.set_start(grad)
         plan.run(hooks, finish)
         plan.give_up_forward_data()
-    finally:
-        turn.release()
+    except BaseException:
+        plan.give_zeros_back()
+        raise
 
 
 def _checked_start(root: Value, grad: Any) -> Any:
@@ -168,9 +180,20 @@ def _run_replayed(root: Value, grad: Any, completions: Completions | None) -> Ba
             # bound to this graph, so it is kept with it
             remember(plans_of(root), ("backward", False, True, completions, overwrite), plan)
             return plan
-    template.plan.set_start(grad)
-    template.run(structure, root)
+    _run_template(template, structure, root, grad)
     return None
+
+
+def _run_template(template: replay.Template, structure: replay.Structure, root: Value, grad: Any) -> None:
+    """`_run_plan` for a template."""
+    try:
+        template.plan.set_start(grad)
+        template.run(structure, root)
+    except BaseException as error:
+        template.plan.give_zeros_back()
+        name_pass(error, "backward", [_spec_of_part(part).api for part in structure.order])
+        raise
+    template.plan.owes_gradients = False
 
 
 def _is_new_on_trace(root: Value) -> bool:
@@ -182,6 +205,10 @@ def _is_new_on_trace(root: Value) -> bool:
 def _spec_of(root: Value) -> FunctionSpec:
     spec: FunctionSpec = root.producer.spec if root.trace_node is None else root.trace_node.spec  # type: ignore[union-attr]  # no leaf
     return spec
+
+
+def _spec_of_part(part: replay.GraphCall) -> FunctionSpec:
+    return part.spec if isinstance(part, Node) else _spec_of(part)
 
 
 def _run_directly(structure: replay.Structure, root: Value, grad: Any) -> bool:
@@ -284,7 +311,6 @@ def compile_backward(
     # before `bind`: moving arrays into the plan counts GRAPH_VERSION up, and `bind` notes the number
     plan.adopt()
     if overwrite:
-        for synced, key in plan.leaf_grads.items():
-            synced.overwrite(key)
+        plan.overwrite_leaves()
     plan.bind(signature_of(order, (root,)), [*plan.bindings, *plan.bound_leaves()])
     return plan

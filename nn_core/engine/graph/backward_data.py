@@ -47,6 +47,8 @@ class BackwardPlan(Plan):
         #: arrays whose dtype the functions take as it is
         self.dtypes: list[tuple[SyncedArray, str]] = []
         self.sources: set[ForwardPlan] = set()
+        #: whether the gradients of leaves, which were zero, have not all been written yet
+        self.owes_gradients = False
         self.freed: list[SyncedArray] = []
 
     def is_bound(self) -> bool:
@@ -67,12 +69,26 @@ class BackwardPlan(Plan):
         for synced in self.leaf_grads:
             if synced.pending_fill != 0.0:
                 return False
+        self.owes_gradients = True
         for synced, key in self.leaf_grads.items():  # all are zero: the first contribution overwrites
             synced.pending_fill = None
             synced.modifications += 1
             if synced.latest != key or len(synced.valid) != 1:
                 synced.overwrite(key)
         return True
+
+    def overwrite_leaves(self) -> None:
+        """Take the memory of the gradients of leaves, all of which are zero, for the first run to write."""
+        self.owes_gradients = True
+        for synced, key in self.leaf_grads.items():
+            synced.overwrite(key)
+
+    def give_zeros_back(self) -> None:
+        """Let the gradients of leaves be zero again where a pass has failed before all of them were written."""
+        if self.owes_gradients:
+            self.owes_gradients = False
+            for synced in self.leaf_grads:
+                synced.fill(0.0)
 
     def set_start(self, grad: Any) -> None:
         """Write the gradient that the pass starts from: a number, an array of the host or an NdArray."""
@@ -95,7 +111,8 @@ class BackwardPlan(Plan):
                 array[...] = grad if buffer.space is HOST else buffer.space.from_numpy(grad.astype(buffer.dtype))
 
     def give_up_forward_data(self) -> None:
-        """End the right of the graph to the values that the pass was told to clear."""
+        """End the right of the graph to the values that the pass, which has come to its end, was told to clear."""
+        self.owes_gradients = False
         # after the run, which has read these values
         for source in self.sources:
             source.release()

@@ -19,12 +19,13 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import HOST, Key
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import data_read, is_view
+from nn_core.engine.graph.failure import out_of_memory
 from nn_core.engine.graph.gradient_rule import RuleRunner
 from nn_core.engine.graph.node import Node, Storage, Value
 from nn_core.engine.graph.replay import GraphCall, Structure, release
 from nn_core.engine.graph.run import fetch, value_of
 from nn_core.engine.graph.tracing import LISTENERS, traced
-from nn_core.errors import ShapeError
+from nn_core.errors import NNCoreError, ShapeError
 from nn_core.typing import Array, ArrayDesc, Runner
 
 #: How often a structure was seen, by the hash of its key; where two share one, a pass is compiled early.
@@ -262,7 +263,8 @@ def _start(last: _Call, root: Value, grad: Any) -> Array:
     part, gradient, *_ = last
     kernel: PreparedKernel = part.kernel if gradient is None else gradient.kernel  # type: ignore[union-attr]  # a node
     start = np.empty(root.plain_shape, dtype_of(kernel.output_dtypes[root.output_index]))
-    start[...] = grad.get_data("r") if isinstance(grad, NdArray) else grad
+    with np.errstate(over="ignore"):  # infinite where the dtype does not go as far
+        start[...] = grad.get_data("r") if isinstance(grad, NdArray) else grad
     return start
 
 
@@ -296,14 +298,22 @@ def _computed(
         for value, key in zip(inputs, gradient.read, strict=True)
     ]
     results = _results(part, gradient.read_results) if gradient.read_results else gradient.unread
-    targets = [None if make is None else make() for make in gradient.makers]
-    arrays = (*data, *results, *grads, *targets)
-    if LISTENERS:
-        kernel = gradient.kernel
-        traced(runner, arrays, kernel.spec, kernel.args, kernel.backend, kernel.implementation, "backward")
-    else:
-        runner(*arrays)
+    kernel = gradient.kernel
+    try:
+        targets = [None if make is None else make() for make in gradient.makers]
+        arrays = (*data, *results, *grads, *targets)
+        if LISTENERS:
+            traced(runner, arrays, kernel.spec, kernel.args, kernel.backend, kernel.implementation, "backward")
+        else:
+            runner(*arrays)
+    except MemoryError as error:
+        raise _out_of_memory(kernel, inputs, error) from error
     return targets
+
+
+def _out_of_memory(kernel: PreparedKernel, inputs: Sequence[Value | None], error: MemoryError) -> NNCoreError:
+    shapes = [None if value is None else value.plain_shape for value in inputs]
+    return out_of_memory(kernel.spec, shapes, (), error, "backward")
 
 
 def _results(part: GraphCall, keys: Sequence[Key | None]) -> Sequence[Array | None]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from nn_core.typing import Array, Call, Kernel
 
 if TYPE_CHECKING:
     from nn_core.engine.graph.node import Node
+
+_LESS_MEMORY: Final = "hint: take a smaller batch, forward(clear_no_need_grad=True), nn_core.recompute(), or half precision"
 
 
 def note_call(error: BaseException, call: Call, backend: str, kernel: Kernel | None = None) -> None:
@@ -66,6 +68,29 @@ def add_note(
     note_origin(error, f"in {what}F.{name} ({spec.name}){origin}, run by backend {backend!r}, called with ({given})")
 
 
+def note_node(error: BaseException, node: "Node", backend: str, owner: str, part: str) -> None:
+    """Note in `error` that it comes from a function of a plan.
+
+    Raises:
+        HostMemoryError: in place of a MemoryError, which names no function.
+    """
+    shapes = [None if value is None else value.plain_shape for value in node.inputs]
+    if isinstance(error, MemoryError):
+        results = [storage.data.shape for storage in node.storages] if part == "forward" else ()
+        raise out_of_memory(node.spec, shapes, results, error, part) from error
+    add_note(error, node.spec, backend, shapes, node.args, owner)
+
+
+def name_pass(error: BaseException, part: str, functions: Iterable[str]) -> None:
+    """Raise the error that names the functions of a pass, one of which has found no memory; pass over all others."""
+    if isinstance(error, MemoryError) and not isinstance(error, NNCoreError):
+        names = ", ".join(dict.fromkeys(functions))
+        raise HostMemoryError(
+            f"{part}: what functions work with must fit into the memory of the host, got a pass of {names}\n"
+            f"  {str(error).partition(chr(10))[0]}\n  {_LESS_MEMORY}"
+        ) from error
+
+
 def named_reading(spec: FunctionSpec, position: int, error: ArgumentError) -> ArgumentError:
     """Return the refusal of the values of an input with the names of the function and of the input."""
     name = spec.inputs[min(position, len(spec.inputs) - 1)].name
@@ -92,14 +117,16 @@ def _lacks_whole(values: Array) -> bool:
         return bool((values != np.trunc(values)).any() or not np.isfinite(values).all())
 
 
-def out_of_memory(spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError) -> NNCoreError:
+def out_of_memory(
+    spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError, part: str = "forward"
+) -> NNCoreError:
     """Return the error of a function for whose arrays the memory does not suffice; that of a device says so itself."""
     if isinstance(error, NNCoreError) and not str(error).startswith("memory:"):
         return error
     made = f" and results {', '.join(map(str, outputs))}" if outputs else ""
     given = ", ".join(["None" if shape is None else str(shape) for shape in inputs])
+    what = "its results" if part == "forward" else "its gradients"
     return HostMemoryError(
-        f"{spec.api}: its results must fit into the memory of the host, got inputs of shape {given or '()'}{made}\n"
-        f"  {str(error).partition(chr(10))[0]}\n"
-        "  hint: take a smaller batch, forward(clear_no_need_grad=True), nn_core.recompute(), or half precision"
+        f"{spec.api}: {what} must fit into the memory of the host, got inputs of shape {given or '()'}{made}\n"
+        f"  {str(error).partition(chr(10))[0]}\n  {_LESS_MEMORY}"
     )

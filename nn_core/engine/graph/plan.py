@@ -16,7 +16,7 @@ from nn_core.engine.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray,
 from nn_core.engine.dispatch.blame import note_by_frames
 from nn_core.engine.graph.call import KERNELS_VERSION
 from nn_core.engine.graph.conversion import Conversion
-from nn_core.engine.graph.failure import add_note
+from nn_core.engine.graph.failure import name_pass, note_node
 from nn_core.engine.graph.hooks import NodeHook
 from nn_core.engine.graph.memory import Arena, Slot
 from nn_core.engine.graph.node import Node, Value, forward_order
@@ -207,10 +207,10 @@ class Plan:
         """Note in `error` which function of the plan it comes from, where that can be told."""
         for entry in self.entries:
             if runner_of(entry.runner) is runner_of(runner) and entry.node is not None:
-                shapes = [None if value is None else value.plain_shape for value in entry.node.inputs]
                 backend = "" if entry.backend is None else entry.backend.name
-                add_note(error, entry.node.spec, backend, shapes, entry.node.args, getattr(entry.runner, "owner", ""))
+                note_node(error, entry.node, backend, getattr(entry.runner, "owner", ""), self.part)
         note_by_frames(error, "a step of a plan")  # one of several that were merged
+        name_pass(error, self.part, [entry.node.spec.api for entry in self.entries if entry.node is not None])
 
     def read_leaves(self) -> None:
         """See to it that the arrays that the plan reads hold the values of their variables."""

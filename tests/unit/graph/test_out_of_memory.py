@@ -1,11 +1,19 @@
 """Arrays that do not fit into memory: the error names the function, shapes and a remedy, and leaves everything as it was."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.parametric_functions as PF
+from nn_core.engine.dispatch.registry import GRADIENTS
+from nn_core.engine.graph.call import PreparedKernel, forget
+from nn_core.engine.graph.plan import Plan
+from nn_core.engine.graph.replay import Template
 from nn_core.errors import HostMemoryError
+from nn_core.operators.reference.registry import KERNELS
 
 #: More bytes than a process can address.
 _LONG = 2**23
@@ -51,6 +59,108 @@ def test_calls_that_compute_at_once(dynamic):
     with nn.auto_forward(dynamic):
         small = F.broadcast(x, (2, _LONG))
     assert small.shape == (2, _LONG)
+
+
+def _fail(*_, **__):
+    raise MemoryError("Unable to allocate 748. MiB for an array with shape (14000, 14000) and data type float32")
+
+
+def _require_named_tanh(error, what):
+    text = str(error.value)
+    assert text.startswith(f"tanh: {what} must fit into the memory of the host, got inputs of shape (2, 3)")
+    assert "Unable to allocate 748. MiB" in text
+    assert "hint: take a smaller batch" in text
+
+
+@pytest.mark.parametrize("mode", ["static", "merged", "hooks", "dynamic", "compiled"])
+def test_gradients_that_do_not_fit_are_named_and_leave_the_others_as_they_were(mode, monkeypatch):
+    x = nn.Variable.from_numpy_array(np.ones((2, 3)), need_grad=True)
+    w = nn.Variable.from_numpy_array(np.ones((3, 2)), need_grad=True)
+    hooks = {"function_pre_hook": lambda node: None} if mode == "hooks" else {}
+    with nn.context_scope(nn.Context(["reference"])):
+        for _ in range({"merged": 3, "compiled": 4}.get(mode, 0)):
+            _step(x, w, mode in ("dynamic", "compiled"), hooks)
+        monkeypatch.setitem(GRADIENTS, "Tanh", _fail)
+        forget()
+        with pytest.raises(HostMemoryError) as error:
+            _step(x, w, mode in ("dynamic", "compiled"), hooks)
+    _require_named_tanh(error, "its gradients")
+    assert not x.g.any()
+
+
+def _step(x, w, dynamic, hooks):
+    x.grad.zero()
+    w.grad.zero()
+    with nn.auto_forward(dynamic):
+        y = F.sum(F.affine(F.tanh(x), w))
+    y.forward()
+    y.backward(clear_buffer=dynamic, **hooks)
+
+
+@pytest.mark.parametrize("hooks", [{}, {"function_post_hook": lambda node: None}], ids=["plain", "hooks"])
+@pytest.mark.parametrize("runs", [0, 2])
+def test_kernels_that_find_no_memory_are_named(runs, hooks, monkeypatch):
+    fails = []
+    monkeypatch.setitem(KERNELS, "Tanh", lambda xp, x: _fail() if fails else xp.tanh(x))
+    forget()
+    with nn.context_scope(nn.Context(["reference"])):
+        x = nn.Variable((2, 3))
+        y = F.tanh(x) * 2
+        for _ in range(runs):
+            y.forward()
+        fails.append(True)
+        with pytest.raises(HostMemoryError) as error:
+            y.forward(**hooks)
+        _require_named_tanh(error, "its results")
+        fails.clear()
+        y.forward()
+    assert not y.d.any()
+    forget()
+
+
+def test_gradient_kernels_of_a_dynamic_graph_are_named(monkeypatch):
+    monkeypatch.setattr(PreparedKernel, "backward_for", lambda *_: _fail)
+    forget()
+    x = nn.Variable.from_numpy_array(np.ones((2, 3)), need_grad=True)
+    with nn.auto_forward():
+        y = F.tanh(x)
+    with pytest.raises(HostMemoryError) as error:
+        y.backward(clear_buffer=True)
+    _require_named_tanh(error, "its gradients")
+    forget()
+
+
+def test_steps_that_were_merged_name_the_functions_of_the_pass(monkeypatch):
+    y = F.tanh(nn.Variable((2, 3))) * 2
+    for _ in range(2):
+        y.forward()
+    monkeypatch.setattr(Plan, "_steps_now", lambda plan: [_fail])
+    message = (
+        "^forward: what functions work with must fit into the memory of the host, got a pass of tanh, mul_scalar\n  Unable"
+    )
+    with pytest.raises(HostMemoryError, match=message):
+        y.forward()
+
+
+def test_compiled_passes_of_dynamic_graphs_name_their_functions(monkeypatch):
+    x = nn.Variable.from_numpy_array(np.ones((2, 3)), need_grad=True)
+    for step in range(5):
+        if step == 4:
+            monkeypatch.setattr(Template, "run", _fail)
+        x.grad.zero()
+        with nn.auto_forward():
+            y = F.tanh(x) * 2
+        with pytest.raises(HostMemoryError, match=r"backward: what .* got a pass of ") if step == 4 else nullcontext():
+            y.backward(clear_buffer=True)
+    assert not x.g.any()
+
+
+def test_parameters_are_named_and_not_made():
+    message = r"the new parameter 'long/affine/W' must fit into the memory of the host, got the shape \(8388608, 8388608\)\n  "
+    with nn.parameter_scope("", {}):
+        with nn.parameter_scope("long"), pytest.raises(HostMemoryError, match=message):
+            PF.affine(nn.Variable((1, _LONG)), _LONG)
+        assert not nn.get_parameters(grad_only=False)
 
 
 def test_arrays_name_their_shape():
