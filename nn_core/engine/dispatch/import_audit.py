@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from nn_core.engine.dispatch.sights import OURS, SIGHTS, Names, Sight, Streams, capture
+from nn_core.engine.dispatch.sights import OURS, SIGHTS, AtExit, Builtins, Names, Sight, Streams, capture
 from nn_core.errors import PluginError
 from nn_core.logger import logger
 
@@ -39,11 +39,15 @@ def observe(run: Callable[[], object]) -> Remarks:
         with redirect_stdout(printed), redirect_stderr(printed):
             shown = Streams()
             before = _read(SIGHTS)
+            everywhere = Builtins()
+            AtExit.listen()
             start = time.perf_counter()
             try:
                 run()
             finally:
+                own = everywhere.put_back()  # first: what follows needs them
                 seconds = time.perf_counter() - start
+                AtExit.leave()
                 changed = _changed(before)
                 changes = [f"changes {sight.what}" for sight, _ in changed] + shown.changes()
                 shown.restore()
@@ -54,7 +58,7 @@ def observe(run: Callable[[], object]) -> Remarks:
     if printed.getvalue().strip():
         changes.append(f"prints {printed.getvalue().strip().splitlines()[0][:80]!r}")
     replaced = names.replaced()
-    changes += [f"replaces {name}" for name in replaced[:_MAX_NAMES]]
+    changes += [f"replaces {name}" for name in [*(f"builtins.{name}" for name in own), *replaced][:_MAX_NAMES]]
 
     def restore() -> None:
         names.restore(replaced)
@@ -88,18 +92,19 @@ def watched_import(name: str) -> ModuleType:
 
 
 def import_keeping_ours(name: str) -> ModuleType:
-    """Import the module of a plugin; contexts, modes and settings of nn_core are afterwards what they were.
+    """Import the module of a plugin; builtins, contexts, modes and settings of nn_core are afterwards what they were.
 
     A plugin that sets the default context would change the results of all that a program computes.
     """
-    before = _read(OURS)
+    before, everywhere = _read(OURS), Builtins()
     try:
         return import_module(name)
     finally:
+        own = everywhere.put_back()
         changed = _changed(before)
         _restore(changed)
-        for sight, _ in changed:
-            logger.warning("%s: importing a plugin must not change %s; they are what they were", name, sight.what)
+        for what in [*(sight.what for sight, _ in changed), *(f"builtins.{name}" for name in own)]:
+            logger.warning("%s: importing a plugin must not change %s; they are what they were", name, what)
 
 
 def _read(sights: tuple[Sight, ...]) -> list[tuple[Sight, Any]]:

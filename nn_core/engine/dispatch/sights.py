@@ -18,9 +18,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,8 @@ from nn_core.engine.runtime.context_values import AMBIENTS
 _NUMPY: Final = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft")
 #: Hooks of the interpreter that are attributes of ``sys``.
 _HOOKS: Final = ("excepthook", "unraisablehook", "displayhook", "breakpointhook")
-_LIMITS: Final = ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
+#: Types of constants of ours, which are compared by identity.
+_CONSTANTS: Final = (str, bytes, int, float, tuple, frozenset)
 _TIMERS: Final = ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
 
 
@@ -62,7 +64,15 @@ def _restore_logging(state: Any) -> None:
 
 
 def _signal_handlers() -> dict[int, Any]:
-    return {int(number): signal.getsignal(number) for number in signal.valid_signals() if number != signal.SIGINT}
+    return {int(number): signal.getsignal(number) for number in signal.valid_signals()}
+
+
+def _blocked_signals() -> Any:
+    return signal.pthread_sigmask(signal.SIG_BLOCK, ()) if hasattr(signal, "pthread_sigmask") else ()
+
+
+def _restore_blocked_signals(numbers: Any) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, numbers)
 
 
 def _restore_signal_handlers(handlers: Mapping[int, Any]) -> None:
@@ -85,8 +95,8 @@ def _limits() -> dict[int, tuple[int, int]]:
     with suppress(ImportError):  # Windows
         import resource
 
-        numbers = [getattr(resource, f"RLIMIT_{name}", None) for name in _LIMITS]
-        return {number: resource.getrlimit(number) for number in numbers if number is not None}
+        numbers = {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
+        return {number: resource.getrlimit(number) for number in sorted(numbers)}
     return {}
 
 
@@ -224,6 +234,53 @@ def _restore_interpreter_hooks(hooks: Mapping[str, Any]) -> None:
         setattr(sys, name, hook)
 
 
+class AtExit:
+    """Functions that are registered while a plugin is imported, in place of `atexit.register`, which cannot list them."""
+
+    _register: ClassVar[Callable[..., Any]] = atexit.register
+    _added: ClassVar[list[Callable[[], Any]]] = []
+    _n_empty: ClassVar[int] = 0
+
+    @classmethod
+    def listen(cls) -> None:
+        """Note what is registered from now on."""
+        cls._added.clear()
+        setattr(atexit, "register", cls._note)  # noqa: B010  # an assignment has another type
+
+    @classmethod
+    def leave(cls) -> None:
+        """Stop noting; what was registered stays registered."""
+        setattr(atexit, "register", cls._register)  # noqa: B010
+
+    @classmethod
+    def count(cls) -> int:
+        """Return the number of functions that are registered."""
+        return int(getattr(atexit, "_ncallbacks", int)()) - cls._n_empty
+
+    @classmethod
+    def forget(cls) -> None:
+        """Unregister what was noted."""
+        left = cls.count() - len(cls._added)
+        for function in cls._added:
+            atexit.unregister(function)
+        cls._added.clear()
+        cls._n_empty += cls.count() - left  # the interpreter may count places that unregistered functions leave
+
+    @classmethod
+    def _note(cls, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        # an object of its own: the program may have registered the same function
+        cls._added.append(partial(function, *args, **kwargs))
+        cls._register(cls._added[-1])
+        return function
+
+
+#: How these are read and restored, where the interpreter and the system have them.
+_OF_DIGITS: Final = getattr(sys, "get_int_max_str_digits", int), getattr(sys, "set_int_max_str_digits", int)
+_OF_PROCESSORS: Final = (
+    (lambda: os.sched_getaffinity(0), lambda processors: os.sched_setaffinity(0, processors))
+    if hasattr(os, "sched_setaffinity")
+    else (int, int)
+)
 #: Settings by which all results change.
 OURS: Final = (
     Sight("modes and contexts of nn_core", _ambient_values, _restore_ambient_values),
@@ -239,16 +296,21 @@ SIGHTS: Final = (
     Sight("random states", _random_states, _restore_random_states),
     *OURS,
     Sight("signal handlers", _signal_handlers, _restore_signal_handlers),
+    Sight("blocked signals", _blocked_signals, _restore_blocked_signals),
     Sight("timers", _timers, _restore_timers),
     Sight("sys.path", lambda: tuple(sys.path), _restore_list(lambda: sys.path)),
     Sight("sys.meta_path", lambda: tuple(sys.meta_path), _restore_list(lambda: sys.meta_path)),
     Sight("sys.path_hooks", lambda: tuple(sys.path_hooks), _restore_list(lambda: sys.path_hooks)),
     Sight("hooks of the interpreter", _interpreter_hooks, _restore_interpreter_hooks),
     Sight("threading.excepthook", lambda: threading.excepthook, lambda hook: setattr(threading, "excepthook", hook)),
-    Sight("functions to call at exit", getattr(atexit, "_ncallbacks", int)),
+    Sight("functions to call at exit", AtExit.count, lambda _: AtExit.forget()),
     Sight("the profile function", sys.getprofile, sys.setprofile),
     Sight("the trace function", sys.gettrace, sys.settrace),
+    Sight("the profile function of threads", threading.getprofile, threading.setprofile),
+    Sight("the trace function of threads", threading.gettrace, threading.settrace),
     Sight("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Sight("the digits of integers in texts", *_OF_DIGITS),
+    Sight("the processors of the process", *_OF_PROCESSORS),
     Sight("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Sight("the garbage collector", _collector, _restore_collector),
     Sight("the locale", lambda: locale.setlocale(locale.LC_ALL), lambda name: locale.setlocale(locale.LC_ALL, name)),
@@ -260,6 +322,28 @@ SIGHTS: Final = (
     Sight("threads", lambda: frozenset(t for t in threading.enumerate() if not isinstance(t, threading.Timer))),
     Sight("child processes", _children),
 )
+
+
+class Builtins:
+    """The names that every module can use. They are put back by operations that need none of them."""
+
+    _TABLE: Final = builtins.__dict__
+    _MISSING: Final = object()
+
+    def __init__(self) -> None:
+        self._values = dict(self._TABLE)
+
+    def put_back(self) -> list[str]:
+        """Restore what a plugin has replaced, removed or added, and return the names."""
+        table, values, missing = self._TABLE, self._values, self._MISSING
+        # interactive interpreters and translations keep their `_`
+        names = [n for n in {**values, **table} if n[0] != "_" and table.get(n, missing) is not values.get(n, missing)]
+        for name in names:
+            if name in values:
+                table[name] = values[name]
+            else:
+                del table[name]
+        return names
 
 
 class Names(NamedTuple):
@@ -297,9 +381,6 @@ def _attributes() -> Iterator[tuple[str, Any, str, Any]]:
         yield f"sys.modules[{name!r}]", sys.modules, name, module
         if name.partition(".")[0] == "nn_core" and isinstance(module, ModuleType):
             yield from ((f"{name}.{label}", owner, part, value) for label, owner, part, value in _own(module))
-    for name, value in list(vars(builtins).items()):
-        if not name.startswith("_"):
-            yield f"builtins.{name}", builtins, name, value
     for package in _NUMPY:
         part = sys.modules.get(package)
         for name, value in list(vars(part).items()) if part else ():
@@ -310,10 +391,15 @@ def _attributes() -> Iterator[tuple[str, Any, str, Any]]:
 def _own(module: ModuleType) -> Iterator[tuple[str, Any, str, Any]]:
     # a copy, since other threads import modules meanwhile
     for name, value in list(vars(module).items()):
-        if not name.startswith("__") and not isinstance(value, ModuleType) and callable(value):
+        is_code = not name.startswith("__") and not isinstance(value, ModuleType) and callable(value)
+        if is_code or _is_constant(name, value):
             yield name, module, name, value
         if isinstance(value, type) and value.__module__ == module.__name__:
             yield from ((f"{name}.{part}", value, part, found) for part, found in list(vars(value).items()) if callable(found))
+
+
+def _is_constant(name: str, value: Any) -> bool:
+    return isinstance(value, _CONSTANTS) and (name.strip("_").isupper() or name == "__version__")
 
 
 class Streams:

@@ -1,5 +1,6 @@
 """Every hostile package ends in a message that names the plugin and the remedy, and the rest works."""
 
+import builtins
 import linecache
 import re
 import subprocess
@@ -196,6 +197,33 @@ def test_importing_a_plugin_never_changes_how_nn_core_computes(with_hostile, cap
     assert (nn.get_auto_forward(), nn.num_threads()) == (mode, threads)
     assert "importing a plugin must not change modes and contexts of nn_core; they are what they were" in caplog.text
     assert "importing a plugin must not change settings of nn_core; they are what they were" in caplog.text
+
+
+def test_importing_a_plugin_never_changes_builtins(with_hostile, caplog):
+    body = "import builtins\n@hookimpl\ndef nn_core_solvers():\n    return []\n"
+    body += "builtins.sorted = builtins.isinstance = len\nbuiltins.hostile = 1\ndel builtins.setattr\n"
+    with_hostile(Hostile(does="", body=body, stage="load", message=""))
+    before = dict(vars(builtins))
+    PLUGINS.module("hostile")
+    assert dict(vars(builtins)) == before
+    assert "importing a plugin must not change builtins.hostile; they are what they were" in caplog.text
+
+
+def test_functions_to_call_at_exit_are_unregistered():
+    program = """
+import atexit
+from nn_core.engine.dispatch.sights import AtExit
+atexit.register(print, "of the program")
+AtExit.listen()
+atexit.register(print, "of the plugin")
+atexit.register(print)
+AtExit.leave()
+before = AtExit.count()
+AtExit.forget()
+print(before - AtExit.count())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "2\nof the program\n"
 
 
 @pytest.mark.slow
