@@ -73,7 +73,7 @@ from nn_core.functions.pooling import (
 from nn_core.functions.quantization import (
     binary_connect_affine, binary_connect_convolution, binary_sigmoid, binary_tanh, binary_weight_affine,
     binary_weight_convolution, conv_integer, dequantize_linear, inq_affine, inq_convolution, matmul_integer, prune,
-    quantize_integer,
+    qlinear_conv, qlinear_matmul, quantize_integer,
 )
 from nn_core.functions.random import (
     dropout, dropout_mask, image_augmentation, rand, rand_beta, rand_binomial, rand_gamma, randint, randn,
@@ -126,7 +126,7 @@ __all__ = [
     "one_hot", "onnx_non_max_suppression", "onnx_resize", "onnx_resize_backward",
     "pack_padded_sequence", "pad", "pad_backward", "pad_packed_sequence", "patch_correlation",
     "patch_correlation_backward", "pow2", "pow2_quantize", "pow_scalar", "prelu", "prod", "prune",
-    "quantize_integer", "quantize_linear",
+    "qlinear_conv", "qlinear_matmul", "quantize_integer", "quantize_linear",
     "r_div_scalar", "r_pow_scalar", "r_sub_scalar", "rand", "rand_beta", "rand_binomial", "rand_gamma", "randint",
     "randn", "random_choice", "random_crop", "random_erase", "random_flip", "random_shift", "reduce", "reduce_mean",
     "reduce_sum", "relu", "relu6", "reset_inf", "reset_nan", "reshape", "rnn", "roi_align", "roi_align_backward",

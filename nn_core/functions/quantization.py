@@ -23,6 +23,8 @@ from nn_core.operators.spec.builtin.quantization import (
     MIN_MAX_QUANTIZE,
     POW2_QUANTIZE,
     PRUNE,
+    QLINEAR_CONV,
+    QLINEAR_MATMUL,
     QUANTIZE_INTEGER,
     QUANTIZE_LINEAR,
     SPECS,
@@ -872,6 +874,126 @@ def conv_integer(
     return apply(
         CONV_INTEGER,
         (x, weight, x_zero_point, weight_zero_point, bias),
+        {"base_axis": base_axis, "pad": pad, "stride": stride, "dilation": dilation, "group": group},
+        outputs,
+    )
+
+
+def qlinear_matmul(
+    a=None,
+    b=None,
+    scale=None,
+    zero_point=None,
+    a_zero_point=None,
+    b_zero_point=None,
+    bias=None,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
+    """Multiply matrices of integers, and quantize the sums to integers of the dtype of the first matrix.
+
+    y = saturate(round(((a - a_zero_point) (b - b_zero_point) + bias) / scale) + zero_point)
+
+    Args:
+        a: Levels; the leading axes are broadcast against those of b. Shape (..., M, K).
+        b: Levels. Shape (..., K, N).
+        scale: Distance of two levels of y in sums of products: the scale of y over the product of those of a and of b.
+            Shape one element, or (N).
+        zero_point: Level of the value 0 in y, of the dtype of a. Shape one element.
+        a_zero_point: Levels with as many axes as a, which are broadcast over it; 0 by default. Shape (..., M or 1, 1).
+            Optional.
+        b_zero_point: Levels with as many axes as b, which are broadcast over it; 0 by default. Shape (..., 1, N or 1).
+            Optional.
+        bias: Integers that are added to the sums. Shape (N). Optional.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels of the dtype of a. Shape (..., M, N).
+
+    Notes:
+        The result of `quantize_integer(matmul_integer(a, b, a_zero_point, b_zero_point, bias), scale, zero_point)` to
+        the last bit, without sums in memory. DTypeError for other levels than int8, uint8, int16 and uint16, and for a
+        zero_point that has not the dtype of a.
+
+    Example:
+        a, b = (nn.NdArray.from_numpy_array(np.array(values, np.int8)) for values in ([[1, 2]], [[3], [4]]))
+        scale, zero_point = nn.NdArray.from_numpy_array([2.0]), nn.NdArray.from_numpy_array(np.array([5], np.int8))
+        F.qlinear_matmul(a, b, scale, zero_point)  # [[11]]: 11 / 2 is rounded to 6
+
+    References:
+        ONNX Operators, QLinearMatMul.
+
+    Spec: function_spec.yaml, entry QLinearMatMul
+    """
+    if surplus or unknown:
+        refuse(QLINEAR_MATMUL, surplus, unknown)
+    return apply(QLINEAR_MATMUL, (a, b, scale, zero_point, a_zero_point, b_zero_point, bias), {}, outputs)
+
+
+def qlinear_conv(
+    x=None,
+    weight=None,
+    scale=None,
+    zero_point=None,
+    x_zero_point=None,
+    weight_zero_point=None,
+    bias=None,
+    base_axis=1,
+    pad=None,
+    stride=None,
+    dilation=None,
+    group=1,
+    n_outputs=-1,
+    outputs=None,
+    *surplus,
+    **unknown,
+):
+    """Convolve integers, and quantize the sums to integers of the dtype of the images.
+
+    y = saturate(round((convolution(x - x_zero_point, weight - weight_zero_point) + bias) / scale) + zero_point)
+
+    Args:
+        x: Levels; N stands for the axes before `base_axis`. Shape (N, C, L_1, ..., L_n).
+        weight: Filters of levels. Shape (K, C / group, R_1, ..., R_n).
+        scale: Distance of two levels of y in sums of products: the scale of y over the product of those of x and of the
+            weight. Shape one element, or (K).
+        zero_point: Level of the value 0 in y, of the dtype of x. Shape one element.
+        x_zero_point: Level of the value 0 in x, which the border holds too; 0 by default. Shape one element. Optional.
+        weight_zero_point: Level of the value 0 in all filters, or in each; 0 by default. Shape one element, or (K).
+            Optional.
+        bias: Integers that are added to the sums of each output channel. Shape (K). Optional.
+        base_axis: Axis of the channels; the axes before it are the batch.
+        pad: Width of the border on each spatial axis; 0 by default.
+        stride: Distance between neighbouring places of the kernel on each spatial axis; 1 by default.
+        dilation: Distance between neighbouring elements of the kernel on each spatial axis; 1 by default.
+        group: Number of groups: C / group input channels feed K / group output channels each.
+        n_outputs, outputs: see `nn_core.functions`.
+
+    Returns:
+        y: Levels of the dtype of x, of the lengths that convolution gives. Shape (N, K, O_1, ..., O_n).
+
+    Notes:
+        The result of `quantize_integer` applied to that of `conv_integer`, to the last bit, without sums in memory.
+        DTypeError for other levels than int8, uint8, int16 and uint16, and for a zero_point that has not the dtype of
+        x.
+
+    Example:
+        x, weight = (nn.NdArray.from_numpy_array(np.ones(shape, np.uint8)) for shape in ((1, 1, 3, 3), (1, 1, 2, 2)))
+        scale, zero_point = nn.NdArray.from_numpy_array([2.0]), nn.NdArray.from_numpy_array(np.array([5], np.uint8))
+        F.qlinear_conv(x, weight, scale, zero_point).numpy().tolist()  # [[[[7, 7], [7, 7]]]]
+
+    References:
+        ONNX Operators, QLinearConv.
+
+    Spec: function_spec.yaml, entry QLinearConv
+    """
+    if surplus or unknown:
+        refuse(QLINEAR_CONV, surplus, unknown)
+    return apply(
+        QLINEAR_CONV,
+        (x, weight, scale, zero_point, x_zero_point, weight_zero_point, bias),
         {"base_axis": base_axis, "pad": pad, "stride": stride, "dilation": dilation, "group": group},
         outputs,
     )

@@ -167,3 +167,30 @@ def conv_integer(
     n_outputs: int = -1,
     outputs: Sequence[NdArray] | None = None,
 ) -> Operand: ...
+def qlinear_matmul(
+    a: Operand,
+    b: Operand,
+    scale: Operand,
+    zero_point: Operand,
+    a_zero_point: Operand | None = None,
+    b_zero_point: Operand | None = None,
+    bias: Operand | None = None,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...
+def qlinear_conv(
+    x: Operand,
+    weight: Operand,
+    scale: Operand,
+    zero_point: Operand,
+    x_zero_point: Operand | None = None,
+    weight_zero_point: Operand | None = None,
+    bias: Operand | None = None,
+    base_axis: int = 1,
+    pad: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    dilation: int | Sequence[int] | None = None,
+    group: int = 1,
+    n_outputs: int = -1,
+    outputs: Sequence[NdArray] | None = None,
+) -> Operand: ...

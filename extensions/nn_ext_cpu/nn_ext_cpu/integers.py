@@ -27,29 +27,49 @@ def _is_along(desc: ArrayDesc | None, axis: int) -> bool:
     return desc is None or desc.size == desc.shape[axis] or desc.size == 1
 
 
+def _refuse_requantization(call: Call, operand: str) -> Refusal | None:
+    """Refuse scales of other dtypes than float32, and a zero point that is no level of the first operand."""
+    inputs = dict(zip((entry.name for entry in call.spec.inputs), call.inputs, strict=True))
+    first, scale, zero_point = (inputs[name] for name in (operand, "scale", "zero_point"))
+    assert first is not None and scale is not None and zero_point is not None
+    if scale.dtype != "float32":
+        return Refusal(f"takes a scale of float32, got {scale.dtype}")
+    if zero_point.dtype != first.dtype:
+        return Refusal(f"takes a zero_point of the dtype of {operand}, {first.dtype}, got {zero_point.dtype}")
+    return None
+
+
 class MatmulInteger:
-    """Matrices of int8 or uint8; a matrix that does not change is kept in the form of the loops."""
+    """Matrices of int8 or uint8; a matrix that does not change is kept in the form of the loops.
+
+    Args:
+        to_levels: Whether the sums are quantized.
+    """
+
+    def __init__(self, *, to_levels: bool) -> None:
+        self._to_levels = to_levels
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse levels of 16 bits, batches that are broadcast along some axes only, and zero points of some matrices."""
-        a, b, a_zero, b_zero, _ = call.inputs
+        a, b, *_, a_zero, b_zero, _ = call.inputs
         assert a is not None and b is not None
         leading = [desc.shape[:-2] for desc in (a, b)]
         if leading[0] != leading[1] and not any(math.prod(shape) == 1 for shape in leading):
             return Refusal(f"takes equal batch axes, or a single matrix, got {leading[0]} and {leading[1]}")
         if not (_is_along(a_zero, -2) and _is_along(b_zero, -1)):
             return Refusal("takes zero points that all matrices of a batch share")
-        return _refuse_levels(call, ("a", "b")) or _refuse_levels(call, ("a_zero_point", "b_zero_point"), _LEVELS)
+        refusal = _refuse_levels(call, ("a", "b")) or _refuse_levels(call, ("a_zero_point", "b_zero_point"), _LEVELS)
+        return refusal or (_refuse_requantization(call, "a") if self._to_levels else None)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the products."""
         arrays = forward_arrays(call)
-        views = [desc and ArrayDesc(_stacked(desc.shape), desc.dtype) for desc in arrays]
-        for place in (2, 3):
+        views = [desc and ArrayDesc((desc.size,), desc.dtype) for desc in arrays]
+        for place in (0, 1, len(arrays) - 1):
             desc = arrays[place]
-            views[place] = desc and ArrayDesc((desc.size,), desc.dtype)
-        views[4] = arrays[4]
-        runner: Runner = _native.prepare("matmul_integers", arrays, views=views)
+            views[place] = desc and ArrayDesc(_stacked(desc.shape), desc.dtype)
+        operation = "matmul_levels" if self._to_levels else "matmul_integers"
+        runner: Runner = _native.prepare(operation, arrays, views=views)
         return runner
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -62,29 +82,39 @@ def _stacked(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class ConvInteger:
-    """Images of int8 or uint8 in one to three spatial dimensions."""
+    """Images of int8 or uint8 in one to three spatial dimensions.
+
+    Args:
+        to_levels: Whether the sums are quantized.
+    """
+
+    def __init__(self, *, to_levels: bool) -> None:
+        self._to_levels = to_levels
 
     def refuse(self, call: Call) -> Refusal | None:
         """Refuse levels of 16 bits, other numbers of dimensions, and a zero point that is no level of the image."""
-        x, _, x_zero, _, _ = call.inputs
+        x, *_, x_zero, _, _ = call.inputs
         assert x is not None
         n_spatial = len(x.shape) - base_axis_of(call) - 1
         if not 1 <= n_spatial <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {n_spatial}")
         if x_zero is not None and x_zero.dtype != x.dtype:
             return Refusal(f"takes an x_zero_point of the dtype of x, {x.dtype}, got {x_zero.dtype}")
-        return _refuse_levels(call, ("x", "weight")) or _refuse_levels(call, ("weight_zero_point",), _LEVELS)
+        refusal = _refuse_levels(call, ("x", "weight")) or _refuse_levels(call, ("weight_zero_point",), _LEVELS)
+        return refusal or (_refuse_requantization(call, "x") if self._to_levels else None)
 
     def forward(self, call: Call) -> Runner:
         """Prepare the convolution."""
         arrays = forward_arrays(call)
-        views = list(arrays)
-        for place in (0, 5):
+        views = [desc and ArrayDesc((desc.size,), desc.dtype) for desc in arrays]
+        views[1] = arrays[1]
+        for place in (0, len(arrays) - 1):
             desc = arrays[place]
             assert desc is not None
             views[place] = image(desc, base_axis_of(call))
         settings: dict[str, Any] = {name: call.args[name] for name in ("stride", "dilation", "pad", "group")}
-        runner: Runner = _native.prepare("conv_integers", arrays, views=views, **settings)
+        operation = "conv_levels" if self._to_levels else "conv_integers"
+        runner: Runner = _native.prepare(operation, arrays, views=views, **settings)
         return runner
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
@@ -124,7 +154,9 @@ def _axes(call: Call) -> list[int]:
 
 
 INTEGERS: Final[Mapping[str, Kernel]] = {
-    "ConvInteger": ConvInteger(),
-    "MatMulInteger": MatmulInteger(),
+    "ConvInteger": ConvInteger(to_levels=False),
+    "MatMulInteger": MatmulInteger(to_levels=False),
+    "QLinearConv": ConvInteger(to_levels=True),
+    "QLinearMatMul": MatmulInteger(to_levels=True),
     "QuantizeInteger": QuantizeInteger(),
 }

@@ -7,6 +7,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.utils.profiler import Profiler
 from nn_ext_cpu import _native
 
 Rng = np.random.Generator
@@ -181,3 +182,88 @@ def test_explain_names_the_implementation(rng: Rng) -> None:
     with nn.context_scope(context):
         y = F.matmul_integer(*(nn.Variable.from_numpy_array(levels(rng, (4, 4), np.uint8)) for _ in range(2)))
     assert nn.explain(y, context).implementation == f"integer product, {_native.isa()}"
+
+
+def quantizer(rng: Rng, dtype: Any, n: int) -> list[ArrayLike]:
+    """Draw a scale for all of n places or for each, and a zero point."""
+    spread = 10.0 ** rng.uniform(0, 5)
+    return [rng.uniform(0.5, 1.5, [1, n][rng.integers(2)]).astype(np.float32) * np.float32(spread), levels(rng, (1,), dtype)]
+
+
+@pytest.mark.usefixtures("isa")
+def test_products_to_levels_are_those_of_the_reference(rng: Rng) -> None:
+    for _ in range(60):
+        a, b, a_zero, b_zero, bias = product_case(rng, 1200)
+        assert a is not None and b is not None
+        assert_equal(F.qlinear_matmul, a, b, *quantizer(rng, a.dtype, b.shape[-1]), a_zero, b_zero, bias)
+
+
+@pytest.mark.usefixtures("isa")
+def test_convolutions_to_levels_are_those_of_the_reference(rng: Rng) -> None:
+    for _ in range(60):
+        (x, weight, x_zero, w_zero, bias), settings = conv_case(rng)
+        assert x is not None and weight is not None
+        arrays = [x, weight, *quantizer(rng, x.dtype, weight.shape[0]), x_zero, w_zero, bias]
+        assert_equal(F.qlinear_conv, *arrays, settings=settings)
+
+
+@pytest.mark.usefixtures("isa")
+def test_depthwise_convolutions_to_levels_are_those_of_the_reference(rng: Rng) -> None:
+    for stride, filters, side in ((1, 1, 9), (2, 1, 12), (2, 2, 33), (3, 1, 7)):
+        x, weight = levels(rng, (2, 5, side, side + 3), np.uint8), levels(rng, (5 * filters, 1, 3, 3), np.int8)
+        zeros = levels(rng, (1,), np.uint8), levels(rng, weight.shape[:1], np.int8)
+        bias = rng.integers(-(2**31), 2**31, weight.shape[0]).astype(np.int32)
+        settings = {"pad": [1, 1], "stride": [stride] * 2, "dilation": [1, 1], "group": 5}
+        assert_equal(F.qlinear_conv, x, weight, *quantizer(rng, np.uint8, len(weight)), *zeros, bias, settings=settings)
+
+
+#: Channels, filters, lines, columns, border: odd numbers, tiles that end within a panel, few and many.
+WINOGRAD = [(16, 16, 8, 8, 1), (17, 25, 14, 13, 1), (24, 50, 7, 9, 0), (33, 16, 21, 5, 2), (64, 24, 28, 28, 1)]
+
+
+def implementation_of(function: Any, arrays: list[ArrayLike | None], settings: dict[str, Any]) -> str:
+    """Return what the profiler says that computes a function."""
+    with nn.context_scope(nn.Context(["cpu:float"])):
+        y = function(*(None if a is None else nn.Variable.from_numpy_array(a) for a in arrays), **settings)
+        y.forward()
+        with Profiler() as profiler:
+            y.forward()
+    return profiler.rows()[0].implementation
+
+
+@pytest.mark.usefixtures("isa")
+@pytest.mark.parametrize("extreme", [False, True])
+def test_convolutions_by_winograd_have_the_sums_of_the_reference(rng: Rng, extreme: bool) -> None:
+    used = 0
+    for (channels, filters, height, width, pad), dtypes in zip(
+        WINOGRAD, [(a, b) for a in BYTES for b in BYTES] * 2, strict=False
+    ):
+        x = levels(rng, (2, channels, height, width), dtypes[0], extreme)
+        weight = levels(rng, (filters, channels, 3, 3), dtypes[1], extreme)
+        bias = rng.integers(-(2**31), 2**31, filters).astype(np.int32)
+        zero = levels(rng, (1,), dtypes[0], extreme)
+        settings = {"pad": [pad, pad], "stride": [1, 1], "dilation": [1, 1], "group": 1}
+        assert_equal(F.conv_integer, x, weight, zero, None, bias, settings=settings)
+        arrays = [x, weight, *quantizer(rng, dtypes[0], filters), zero, None, bias]
+        assert_equal(F.qlinear_conv, *arrays, settings=settings)
+        used += "Winograd" in implementation_of(F.qlinear_conv, arrays, settings)
+    assert used >= 3
+
+
+def test_the_farthest_sums_by_winograd_are_exact(rng: Rng) -> None:
+    x, weight = np.full((1, 900, 9, 9), 255, np.uint8), np.full((16, 900, 3, 3), 255, np.uint8)
+    settings = {"pad": [1, 1], "stride": [1, 1], "dilation": [1, 1], "group": 1}
+    assert "Winograd" in implementation_of(F.conv_integer, [x, weight], settings)
+    assert_equal(F.conv_integer, x, weight, settings=settings)
+    assert_equal(F.conv_integer, 255 - x, weight, np.array([255], np.uint8), settings=settings)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_two_threads_give_the_same_levels(rng: Rng) -> None:
+    for shape in ((1, 64, 56, 56), (1, 256, 7, 7), (3, 16, 20, 20)):
+        x, weight = levels(rng, shape, np.uint8), levels(rng, (64, shape[1], 3, 3), np.int8)
+        settings = {"pad": [1, 1], "stride": [1, 1], "dilation": [1, 1], "group": 1}
+        assert_equal(F.qlinear_conv, x, weight, *quantizer(rng, np.uint8, 64), levels(rng, (1,), np.uint8), settings=settings)
+    for m, n, k in ((200, 64, 300), (3, 2000, 100), (128, 128, 1500)):
+        a, b = levels(rng, (m, k), np.uint8), levels(rng, (k, n), np.int8)
+        assert_equal(F.qlinear_matmul, a, b, *quantizer(rng, np.uint8, n), levels(rng, (m, 1), np.uint8))

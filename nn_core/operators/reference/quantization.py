@@ -329,6 +329,48 @@ def conv_integer(
     return _wrapped(xp, convolution(xp, images, filters, shifts, channel_last=False, **geometry))
 
 
+@kernel("QLinearMatMul")
+def qlinear_matmul(
+    xp: Namespace,
+    a: Array,
+    b: Array,
+    scale: Array,
+    zero_point: Array,
+    a_zero_point: Array | None,
+    b_zero_point: Array | None,
+    bias: Array | None,
+) -> Array:
+    """Multiply, and quantize the sums."""
+    sums = matmul_integer(xp, a, b, a_zero_point, b_zero_point, bias)
+    return _requantized("qlinear_matmul", xp, sums, scale.reshape(-1), zero_point, a=a)
+
+
+@kernel("QLinearConv")
+def qlinear_conv(
+    xp: Namespace,
+    x: Array,
+    weight: Array,
+    scale: Array,
+    zero_point: Array,
+    x_zero_point: Array | None,
+    weight_zero_point: Array | None,
+    bias: Array | None,
+    **geometry: Any,
+) -> Array:
+    """Convolve, and quantize the sums."""
+    sums = conv_integer(xp, x, weight, x_zero_point, weight_zero_point, bias, **geometry)
+    along = scale.reshape(-1, *(1,) * (weight.ndim - 2))
+    return _requantized("qlinear_conv", xp, sums, along, zero_point, x=x)
+
+
+def _requantized(function: str, xp: Namespace, sums: Array, scale: Array, zero_point: Array, **operand: Array) -> Array:
+    """Return sums, rounded to the dtype of the scale, as levels of the dtype of the operand."""
+    ((name, levels),) = operand.items()
+    if zero_point.dtype != levels.dtype:
+        raise DTypeError(f"{function}: zero_point must hold {levels.dtype} as {name} does, got {zero_point.dtype}")
+    return quantize_integer(xp, sums.astype(scale.dtype), scale, zero_point.reshape(-1))
+
+
 def _check_levels(function: str, **arrays: Array | None) -> None:
     for name, array in arrays.items():
         if array is not None and str(array.dtype) not in _LEVELS:

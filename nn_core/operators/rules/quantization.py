@@ -343,3 +343,41 @@ def conv_integer(
         text = f"weight_zero_point must have one element, or one for each of the {weight[0]} filters"
         raise ShapeError(f"{text}, got shape {weight_zero_point}")
     return convolution_shape(x, weight, bias, channel_last=False, **geometry)
+
+
+@shape_rule("QLinearMatMul")
+def qlinear_matmul(
+    a: Shape,
+    b: Shape,
+    scale: Shape,
+    zero_point: Shape,
+    a_zero_point: Shape | None,
+    b_zero_point: Shape | None,
+    bias: Shape | None,
+) -> tuple[Shape | None, ...]:
+    """Of the product; a scale for each column, or one."""
+    _check_requantization(scale, zero_point, b[-1], "columns of b")
+    return matmul_integer(a, b, a_zero_point, b_zero_point, bias)
+
+
+@shape_rule("QLinearConv")
+def qlinear_conv(
+    x: Shape,
+    weight: Shape,
+    scale: Shape,
+    zero_point: Shape,
+    x_zero_point: Shape | None,
+    weight_zero_point: Shape | None,
+    bias: Shape | None,
+    **geometry: Any,
+) -> tuple[Shape | None, ...]:
+    """Of the convolution; a scale for each filter, or one."""
+    _check_requantization(scale, zero_point, weight[0], "filters")
+    return conv_integer(x, weight, x_zero_point, weight_zero_point, bias, **geometry)
+
+
+def _check_requantization(scale: Shape, zero_point: Shape, count: int, places: str) -> None:
+    if prod(scale) != 1 and scale != (count,):
+        raise ShapeError(f"scale must have one element, or one for each of the {count} {places}, got shape {scale}")
+    if prod(zero_point) != 1:
+        raise ShapeError(f"zero_point must have one element, got shape {zero_point}")

@@ -540,3 +540,34 @@ def test_zero_points_must_fit():
         shapes("ConvInteger", (1, 2, 5), (3, 2, 2), (2,), None, None)
     with pytest.raises(ShapeError, match=r"one for each of the 3 filters, got shape \(2,\)"):
         shapes("ConvInteger", (1, 2, 5), (3, 2, 2), None, (2,), None)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_products_to_levels_are_quantized_sums(dtype):
+    a, b, zero = levels(3, 7, dtype=dtype), levels(7, 4), levels(1, 1, dtype=dtype)
+    bias, scale, shift = np.array([900, -5, 0, 7]), np.array([70.0, 90.5, 111.0, 3.0]), np.array([9], dtype)
+    with nn.auto_forward():
+        y = F.qlinear_matmul(*variables(a, b, scale, shift, zero, None, bias)).d
+        sums = F.matmul_integer(*variables(a, b, zero, None, bias)).d
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    assert y.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(y, np.clip(np.round(sums.astype(np.float32) / scale.astype(np.float32)) + 9, low, high))
+    x, weight, zero, rows = levels(2, 4, 6, 5, dtype=dtype), levels(4, 2, 3, 2), levels(1, dtype=dtype), levels(4)
+    geometry = {"pad": (2, 1), "stride": (2, 1), "dilation": (1, 2), "group": 2}
+    with nn.auto_forward():
+        y = F.qlinear_conv(*variables(x, weight, scale, shift, zero, rows, bias), **geometry).d
+        sums = F.conv_integer(*variables(x, weight, zero, rows, bias), **geometry).d
+    assert y.dtype == np.dtype(dtype)
+    steps = np.round(sums.astype(np.float32) / scale.astype(np.float32).reshape(4, 1, 1))
+    np.testing.assert_array_equal(y, np.clip(steps + 9, low, high))
+
+
+def test_products_to_levels_refuse_another_dtype_and_other_scales():
+    with pytest.raises(DTypeError, match="qlinear_matmul: zero_point must hold uint8 as a does, got int8"):
+        run("QLinearMatMul", levels(2, 2, dtype="uint8"), levels(2, 2), np.ones(1), levels(1))
+    with pytest.raises(ShapeError, match=r"one for each of the 2 columns of b, got shape \(3,\)"):
+        shapes("QLinearMatMul", (3, 4), (4, 2), (3,), (1,), None, None, None)
+    with pytest.raises(ShapeError, match=r"one for each of the 3 filters, got shape \(2,\)"):
+        shapes("QLinearConv", (1, 2, 5), (3, 2, 2), (2,), (1,), None, None, None)
+    with pytest.raises(ShapeError, match=r"zero_point must have one element, got shape \(3,\)"):
+        shapes("QLinearConv", (1, 2, 5), (3, 2, 2), (1,), (3,), None, None, None)

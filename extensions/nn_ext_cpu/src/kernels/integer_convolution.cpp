@@ -1,12 +1,16 @@
 // Convolutions of levels, with exact sums that wrap around as int32. O(B K C / G * spatial axes * kernel).
 //   conv_integers   x (B, C, spatial axes), weight (K, C / G, kernel), zero points of one element, that of the
 //                   weight of one or K, or none, bias (K) or none -> y (B, K, spatial axes), int32
+//   conv_levels     the same with scale and zero point of y after the weight; the scale has one element or K -> y,
+//                   levels
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
 
+#include "kernels/integer_winograd.hpp"
 #include "kernels/levels.hpp"
+#include "kernels/winograd.hpp"
 #include "support/grid.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
@@ -52,8 +56,12 @@ struct TapSpans {
 
 class ConvIntegers : public Op {
  public:
-  explicit ConvIntegers(const Signature& s) : x_zero_(s, 2), weight_zero_(s, 3) {
-    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+  ConvIntegers(const Signature& s, const ProductPlaces& places)
+      : x_zero_(s, places.x_zero),
+        weight_zero_(s, places.weight_zero),
+        bias_(places.bias),
+        result_(s, places, levels(s, 1).shape[0]) {
+    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = *s.arrays[places.y];
     const auto spatial = [](const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); };
     groups_ = s.args.integer("group");
     batch_ = x.shape[0], filters_ = weight.shape[0] / groups_, channels_ = weight.shape[1];
@@ -66,8 +74,8 @@ class ConvIntegers : public Op {
     is_plain_ = grid_.taps() == 1 && positions_ == x_size_ && grid_.axes[0].taps[0].offset == 0 &&
                 grid_.axes[1].taps[0].offset == 0 && grid_.axes[2].taps[0].offset == 0;
     x_signed_ = x.dtype == DType::kInt8, weight_signed_ = weight.dtype == DType::kInt8;
-    if (s.has(4))
-      NN_CHECK(s.contiguous(4, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
+    if (s.has(bias_))
+      NN_CHECK(s.contiguous(bias_, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
     const bool sign = weight_signed_;
     const int64_t k = k_, m = weight.shape[0];
     const std::string layout =
@@ -81,7 +89,8 @@ class ConvIntegers : public Op {
     const int64_t m = groups_ * filters_;
     if (batch_ * m * positions_ == 0) return;
     const WeightCache::Packed kept = find(cache_, arrays[1]);
-    Scratch scratch((kept == nullptr ? Scratch::bytes<char>(left_bytes(m, k_)) : 0) + Scratch::bytes<int32_t>(2 * m));
+    Scratch scratch((kept == nullptr ? Scratch::bytes<char>(left_bytes(m, k_)) : 0) + Scratch::bytes<int32_t>(2 * m) +
+                    result_.bytes());
     auto* left = const_cast<void*>(static_cast<const void*>(kept.get()));
     if (left == nullptr) {
       left = scratch.take<char>(left_bytes(m, k_));
@@ -89,6 +98,7 @@ class ConvIntegers : public Op {
     }
     auto* rows = scratch.take<int32_t>(2 * m);
     const IntegerTerms terms = row_terms(arrays, left_sums(left, m, k_), rows);
+    const LevelScales scales = result_.scales(arrays, true, scratch);
     const int64_t step = piece(), pieces = (positions_ + step - 1) / step, jobs = batch_ * groups_ * pieces;
     const int64_t work = filters_ * k_ * std::min(step, positions_);
     // filters are split too where there are too few pieces of images
@@ -98,7 +108,8 @@ class ConvIntegers : public Op {
         const int64_t job = item / parts, share = item % parts;
         const int64_t first = filters_ * share / parts, last = filters_ * (share + 1) / parts;
         const int64_t from = job % pieces * step;
-        part(arrays, left, terms, job / pieces, first, last - first, from, std::min(step, positions_ - from));
+        const Part own{job / pieces, first, last - first, from, std::min(step, positions_ - from)};
+        part(arrays, left, terms, scales, own);
       }
     });
   }
@@ -121,7 +132,7 @@ class ConvIntegers : public Op {
   IntegerTerms row_terms(void* const* arrays, const int32_t* sums, int32_t* memory) const {
     IntegerTerms terms;
     const int64_t m = groups_ * filters_;
-    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    const auto* bias = static_cast<const int32_t*>(arrays[bias_]);
     const int32_t zero = x_zero_.at(arrays, 0);
     for (int64_t i = 0; i < m; ++i) {
       const int32_t weight_zero = weight_zero_.at(arrays, i), share = added(negative(sums[i]), weight_zero, k_);
@@ -134,15 +145,19 @@ class ConvIntegers : public Op {
   }
 
   /// Some filters of a group at some positions of one image.
-  void part(void* const* arrays, void* left, IntegerTerms terms, int64_t image, int64_t first, int64_t m, int64_t begin,
-            int64_t n) const {
-    const int64_t bytes = right_bytes(loops_, n, k_), group = image % groups_, filter = group * filters_ + first;
+  struct Part {
+    int64_t image, first, filters, begin, positions;
+  };
+
+  void part(void* const* arrays, void* left, IntegerTerms terms, LevelScales scales, const Part& own) const {
+    const int64_t n = own.positions, bytes = right_bytes(loops_, n, k_);
+    const int64_t filter = own.image % groups_ * filters_ + own.first;
     Scratch scratch(Scratch::bytes<char>(bytes) + (is_plain_ ? 0 : Scratch::bytes<uint8_t>(k_ * n)));
-    const auto* x = static_cast<const uint8_t*>(arrays[0]) + image * channels_ * x_size_;
-    const uint8_t* columns = x + begin;
+    const auto* x = static_cast<const uint8_t*>(arrays[0]) + own.image * channels_ * x_size_;
+    const uint8_t* columns = x + own.begin;
     if (!is_plain_) {
       auto* unfolded = scratch.take<uint8_t>(k_ * n);
-      unfold(x, static_cast<uint8_t>(x_zero_.at(arrays, 0)), begin, begin + n, unfolded);
+      unfold(x, static_cast<uint8_t>(x_zero_.at(arrays, 0)), own.begin, own.begin + n, unfolded);
       columns = unfolded;
     }
     auto* right = scratch.take<char>(bytes);
@@ -152,10 +167,10 @@ class ConvIntegers : public Op {
       terms.outer[0].rows += filter;
       terms.outer[0].columns = right_sums(loops_, right, n, k_);
     }
-    const int64_t depth = integer_depth(k_);
-    int32_t* y = static_cast<int32_t*>(arrays[5]) + (image * filters_ + first) * positions_ + begin;
-    integer_product(loops_, m, n, k_, left_rows(left) + filter * depth, depth, right, x_signed_, 0, terms, y,
-                    positions_);
+    if (scales.rows != nullptr) scales.rows += filter;
+    const int64_t depth = integer_depth(k_), offset = (own.image * filters_ + own.first) * positions_ + own.begin;
+    const IntegerPart product{own.filters, n, k_, left_rows(left) + filter * depth, depth, right, 0};
+    result_.product(loops_, product, terms, scales, arrays, offset, positions_);
   }
 
   /// to[channel][tap][position]
@@ -205,14 +220,115 @@ class ConvIntegers : public Op {
     return taps;
   }
 
-  static constexpr int64_t kBytes = 131072;
+  static constexpr int64_t kBytes = 98304;  // of unfolded images, whose panels have twice as many
 
-  const IntegerLoops& loops_ = vectors().integers;
+  const IntegerLoops& loops_ = *vectors().integers;
   std::string isa_ = vectors().isa;
   ZeroPoint x_zero_, weight_zero_;
+  size_t bias_;
+  ProductResult result_;
   Grid grid_;
   int64_t batch_, groups_, filters_, channels_, k_, positions_, x_size_;
   bool is_plain_, x_signed_, weight_signed_;
+  std::shared_ptr<WeightCache> cache_;
+};
+
+/// A convolution of 3 x 3 places by Winograd's method.
+class WinogradIntegers : public Op {
+ public:
+  /// Whether the method gives the same sums, and faster.
+  static bool takes(const Signature& s, const ProductPlaces& places) {
+    const bool is_given = s.has(0) && s.has(1) && s.has(places.y), is_known = !s.has(places.weight_zero);
+    if (!winograd_enabled() || !is_given || !is_known || s.arrays[1]->ndim() != 4) return false;
+    const auto all = [&](const char* name, int64_t value) {
+      const Dims dims = s.args.dims(name);
+      return std::all_of(dims.begin(), dims.end(), [=](int64_t length) { return length == value; });
+    };
+    const Dims& kernel = s.arrays[1]->shape;
+    const bool is_small = kernel[2] == 3 && kernel[3] == 3 && s.args.integer("group") == 1;
+    return is_small && all("stride", 1) && all("dilation", 1) &&
+           shape_of(s, places).is_faster(vectors().integers->columns);
+  }
+
+  WinogradIntegers(const Signature& s, const ProductPlaces& places)
+      : shape_(shape_of(s, places)),
+        x_zero_(s, places.x_zero),
+        bias_(places.bias),
+        result_(s, places, levels(s, 1).shape[0]),
+        batch_(levels(s, 0).shape[0]) {
+    NN_CHECK(s.arrays[1]->shape[1] == shape_.channels && s.arrays[places.y]->shape[1] == shape_.filters,
+             "channels must be those of the weights, got others");
+    if (s.has(bias_))
+      NN_CHECK(s.contiguous(bias_, DType::kInt32).size() == shape_.filters, "bias must have one for each filter");
+    const IntegerWinograd shape = shape_;
+    cache_ = cache_of(shape.layout(), shape.filters * shape.channels * 9, shape.filter_bytes(),
+                      [=](const uint8_t* from, void* to) { shape.transform_filters(from, to); });
+  }
+
+  void run(void* const* arrays) const override {
+    const WeightCache::Packed kept = find(cache_, arrays[1]);
+    const int64_t k = shape_.filters;
+    Scratch scratch((kept == nullptr ? Scratch::bytes<char>(shape_.filter_bytes()) : 0) + Scratch::bytes<int32_t>(k) +
+                    result_.bytes());
+    const void* filters = kept.get();
+    if (filters == nullptr) {
+      auto* made = scratch.take<char>(shape_.filter_bytes());
+      shape_.transform_filters(static_cast<const uint8_t*>(arrays[1]), made);
+      filters = made;
+    }
+    auto* bias = scratch.take<int32_t>(k);
+    const auto* given = static_cast<const int32_t*>(arrays[bias_]);
+    for (int64_t i = 0; i < k; ++i) bias[i] = given != nullptr ? given[i] : 0;
+    const LevelScales scales = result_.scales(arrays, true, scratch);
+    const int64_t step = winograd_rows(shape_), rows = shape_.tile_rows(), pieces = (rows + step - 1) / step;
+    const int64_t jobs = batch_ * pieces;
+    // filters are split too where there are too few pieces of images
+    const int64_t parts = jobs < num_threads() ? std::min<int64_t>(num_threads(), (k + 23) / 24) : 1;
+    parallel_for(
+        jobs * parts, static_cast<int64_t>(20'000.0 * static_cast<double>(jobs * parts) / cost()) + 1,
+        [&](int64_t begin, int64_t end, int) {
+          for (int64_t item = begin; item < end; ++item) {
+            const int64_t job = item / parts, share = item % parts, image = job / pieces;
+            const int64_t row = job % pieces * step, first = k * share / parts;
+            const WinogradPart part{row, std::min(step, rows - row), first, k * (share + 1) / parts - first};
+            const auto* x = static_cast<const uint8_t*>(arrays[0]) + image * shape_.channels * shape_.h * shape_.w;
+            integer_winograd(loops_, shape_, part, x, x_zero_.at(arrays, 0), static_cast<const int16_t*>(filters), bias,
+                             scales, result_, arrays, image * k * shape_.oh * shape_.ow);
+          }
+        });
+  }
+
+  std::vector<size_t> weights() const override { return {1}; }
+  bool independent_of_threads() const override { return true; }
+  std::string implementation() const override { return "Winograd of integers, " + isa_; }
+  double cost() const override {
+    return static_cast<double>(std::max<int64_t>(batch_, 1)) *
+           product_cost(shape_.filters, shape_.oh * shape_.ow, 4 * shape_.channels + 64);
+  }
+
+ private:
+  static IntegerWinograd shape_of(const Signature& s, const ProductPlaces& places) {
+    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1);
+    const Dims &image = x.shape, &y = s.arrays[places.y]->shape, pad = s.args.dims("pad");
+    return {image[1],
+            weight.shape[0],
+            image[2],
+            image[3],
+            y[2],
+            y[3],
+            pad[0],
+            pad[1],
+            x.dtype == DType::kInt8,
+            weight.dtype == DType::kInt8};
+  }
+
+  const IntegerLoops& loops_ = *vectors().integers;
+  std::string isa_ = vectors().isa;
+  IntegerWinograd shape_;
+  ZeroPoint x_zero_;
+  size_t bias_;
+  ProductResult result_;
+  int64_t batch_;
   std::shared_ptr<WeightCache> cache_;
 };
 
@@ -221,23 +337,28 @@ class ConvIntegers : public Op {
 class DepthwiseIntegers : public Op {
  public:
   /// Whether sums stay exact: products have 16 bits, and float32 has 24.
-  static bool takes(const Signature& s) {
+  static bool takes(const Signature& s, const ProductPlaces& places) {
     const ArrayDesc weight = s.arrays.at(1).value_or(ArrayDesc{});
     const Dims& kernel = weight.shape;
+    const size_t zero = places.weight_zero;
     const bool is_flat = kernel.size() == 3 || kernel.size() == 4,
-               is_centred = !s.has(3) || s.arrays[3]->dtype == weight.dtype;
+               is_centred = !s.has(zero) || s.arrays[zero]->dtype == weight.dtype;
     return is_flat && is_centred && kernel[1] == 1 && s.args.integer("group") > 1 && count(kernel) <= kernel[0] * 256;
   }
 
-  explicit DepthwiseIntegers(const Signature& s) : x_zero_(s, 2), weight_zero_(s, 3) {
-    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+  DepthwiseIntegers(const Signature& s, const ProductPlaces& places)
+      : x_zero_(s, places.x_zero),
+        weight_zero_(s, places.weight_zero),
+        bias_(places.bias),
+        result_of_(s, places, levels(s, 1).shape[0]) {
+    const ArrayDesc &x = levels(s, 0), &weight = levels(s, 1), &y = *s.arrays[places.y];
     x_type_ = level_type(x.dtype), weight_type_ = level_type(weight.dtype);
     channels_ = x.shape[1], images_ = x.shape[0] * channels_, filters_ = weight.shape[0] / channels_;
     NN_CHECK(s.args.integer("group") == channels_ && weight.shape[0] == channels_ * filters_ &&
                  y.shape[1] == weight.shape[0],
              "channels must be those of the weights, got others");
-    if (s.has(4))
-      NN_CHECK(s.contiguous(4, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
+    if (s.has(bias_))
+      NN_CHECK(s.contiguous(bias_, DType::kInt32).size() == weight.shape[0], "bias must have one for each filter");
     const auto two = [](const Dims& dims, int64_t missing) {
       const Three axes = three(dims, missing);
       return Pair{axes[1], axes[2]};
@@ -255,15 +376,17 @@ class DepthwiseIntegers : public Op {
   void run(void* const* arrays) const override {
     const int64_t taps = kernel_[0] * kernel_[1], places = result_[0] * part_[1];
     const int64_t work = taps * places * filters_;
+    Scratch shared(result_of_.bytes());
+    const LevelScales scales = result_of_.scales(arrays, true, shared);
     parallel_for(images_, 100'000 / std::max<int64_t>(work, 1) + 1, [&](int64_t begin, int64_t end, int) {
-      Scratch scratch(Scratch::bytes<float>(stride_[0] * stride_[1] * plane_) + Scratch::bytes<float>(places) +
+      Scratch scratch(Scratch::bytes<float>(stride_[0] * stride_[1] * plane_) + Scratch::bytes<int32_t>(places) +
                       Scratch::bytes<float>(size_[1]));
-      auto *planes = scratch.take<float>(stride_[0] * stride_[1] * plane_), *sums = scratch.take<float>(places),
-           *line = scratch.take<float>(size_[1]);
+      auto *planes = scratch.take<float>(stride_[0] * stride_[1] * plane_), *line = scratch.take<float>(size_[1]);
+      auto* sums = scratch.take<int32_t>(places);
       std::fill_n(planes, stride_[0] * stride_[1] * plane_, 0.0f);  // what is written is the same for all images
       for (int64_t image = begin; image < end; ++image) {
         spread(arrays, image, line, planes);
-        for (int64_t k = 0; k < filters_; ++k) filter(arrays, image, k, planes, sums);
+        for (int64_t k = 0; k < filters_; ++k) filter(arrays, image, k, planes, scales, sums);
       }
     });
   }
@@ -300,49 +423,76 @@ class DepthwiseIntegers : public Op {
     }
   }
 
-  void filter(void* const* arrays, int64_t image, int64_t k, const float* planes, float* sums) const {
+  void filter(void* const* arrays, int64_t image, int64_t k, const float* planes, LevelScales scales,
+              int32_t* sums) const {
     const int64_t channel = image % channels_ * filters_ + k, places = result_[0] * part_[1];
     const int64_t taps = kernel_[0] * kernel_[1];
     float weights[256];
+    const float* from[256];
     const float one = 1.0f;
     const int32_t zero = weight_zero_.at(arrays, channel);
     loops_.dequantize(static_cast<const uint8_t*>(arrays[1]) + channel * taps, taps, &one, &zero, false, weight_type_,
                       weights);
-    std::fill_n(sums, places, 0.0f);
     for (int64_t i = 0; i < kernel_[0]; ++i) {
       for (int64_t j = 0; j < kernel_[1]; ++j) {
         const int64_t row = i * dilation_[0], column = j * dilation_[1];
-        const float* from = planes + (row % stride_[0] * stride_[1] + column % stride_[1]) * plane_;
-        axpy_(weights[i * kernel_[1] + j], from + row / stride_[0] * part_[1] + column / stride_[1], sums, places);
+        from[i * kernel_[1] + j] = planes + (row % stride_[0] * stride_[1] + column % stride_[1]) * plane_ +
+                                   row / stride_[0] * part_[1] + column / stride_[1];
       }
     }
-    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    loops_.taps(from, weights, taps, places, sums);
+    finish(arrays, channel, (image * filters_ + k) * result_[0] * result_[1], scales, sums);
+  }
+
+  /// Writes the sums of a channel, with its bias; `offset`: where it begins in the result.
+  void finish(void* const* arrays, int64_t channel, int64_t offset, LevelScales scales, const int32_t* sums) const {
+    const auto* bias = static_cast<const int32_t*>(arrays[bias_]);
+    const auto [rows, columns] = result_;
+    if (result_of_.to_levels()) {
+      const int32_t zero = 0;
+      IntegerTerms terms;
+      terms.rows = bias != nullptr ? bias + channel : &zero;
+      scales.rows += channel;
+      auto* y = static_cast<uint8_t*>(arrays[result_of_.places().y]) + offset;
+      if (columns == part_[1]) return loops_.requantize(1, rows * columns, terms, sums, 0, scales, y, 0);
+      // all at once, and then without the places that nobody reads
+      Scratch scratch(Scratch::bytes<uint8_t>(rows * part_[1] + 16));
+      auto* levels = scratch.take<uint8_t>(rows * part_[1] + 16);
+      loops_.requantize(1, rows * part_[1], terms, sums, 0, scales, levels, 0);
+      for (int64_t i = 0; i < rows; ++i) copy_bytes(levels + i * part_[1], columns, y + i * columns);
+      return;
+    }
     const uint32_t shift = bias != nullptr ? static_cast<uint32_t>(bias[channel]) : 0u;
-    int32_t* y = static_cast<int32_t*>(arrays[5]) + (image * filters_ + k) * result_[0] * result_[1];
-    for (int64_t i = 0; i < result_[0]; ++i, y += result_[1]) {
-      const float* row = sums + i * part_[1];
-      for (int64_t j = 0; j < result_[1]; ++j) {
-        y[j] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(row[j])) + shift);
-      }
+    int32_t* y = static_cast<int32_t*>(arrays[result_of_.places().y]) + offset;
+    for (int64_t i = 0; i < rows; ++i, y += columns) {
+      const int32_t* row = sums + i * part_[1];
+      for (int64_t j = 0; j < columns; ++j) y[j] = static_cast<int32_t>(static_cast<uint32_t>(row[j]) + shift);
     }
   }
 
-  const IntegerLoops& loops_ = vectors().integers;
-  void (*axpy_)(float, const float*, float*, int64_t) = vectors().axpy;
+  const IntegerLoops& loops_ = *vectors().integers;
   std::string isa_ = vectors().isa;
   ZeroPoint x_zero_, weight_zero_;
+  size_t bias_;
+  ProductResult result_of_;
   LevelType x_type_, weight_type_;
   int64_t channels_, images_, filters_, plane_;
   Pair size_, result_, kernel_, stride_, dilation_, pad_, part_;  // part_: lines and columns of a plane that are read
 };
 
+template <bool ToLevels>
 std::unique_ptr<Op> make_conv(const Signature& s) {
-  if (DepthwiseIntegers::takes(s)) return std::make_unique<DepthwiseIntegers>(s);
-  return std::make_unique<ConvIntegers>(s);
+  const ProductPlaces places(ToLevels);
+  if (WinogradIntegers::takes(s, places)) return std::make_unique<WinogradIntegers>(s, places);
+  if (DepthwiseIntegers::takes(s, places)) return std::make_unique<DepthwiseIntegers>(s, places);
+  return std::make_unique<ConvIntegers>(s, places);
 }
 
 }  // namespace
 
-void register_integer_convolution(Registry& registry) { registry.add("conv_integers", make_conv); }
+void register_integer_convolution(Registry& registry) {
+  registry.add("conv_integers", make_conv<false>);
+  registry.add("conv_levels", make_conv<true>);
+}
 
 }  // namespace nn_cpu

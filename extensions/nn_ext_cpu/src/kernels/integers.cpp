@@ -1,6 +1,7 @@
 // Products of levels, and levels of numbers.
 //   matmul_integers      a (A, M, K), b (B, K, N), zero points of one element or of M and N or none, bias (N) or none
 //                        -> y (max(A, B), M, N), int32; A and B are equal, or one of them is 1
+//   matmul_levels        the same with scale and zero point of y after b; the scale has one element or N -> y, levels
 //   quantize_integers    x float32, scale float32, zero point -> y of the dtype of the zero point
 // Scales and zero points of the last one have one element, or one for each place of the setting `axis`. Sums are exact
 // and wrap around as int32. O(M K N).
@@ -17,14 +18,18 @@ namespace {
 
 class MatmulIntegers : public Op {
  public:
-  explicit MatmulIntegers(const Signature& s) : a_zero_(s, 2), b_zero_(s, 3) {
-    const ArrayDesc &a = levels(s, 0), &b = levels(s, 1), &y = s.contiguous(5, DType::kInt32);
+  MatmulIntegers(const Signature& s, const ProductPlaces& places)
+      : a_zero_(s, places.x_zero),
+        b_zero_(s, places.weight_zero),
+        bias_(places.bias),
+        result_(s, places, levels(s, 1).shape.back()) {
+    const ArrayDesc &a = levels(s, 0), &b = levels(s, 1), &y = *s.arrays[places.y];
     NN_CHECK(a.ndim() == 3 && b.ndim() == 3 && y.ndim() == 3, "operands must have rank 3, got others");
     batch_ = y.shape[0], m_ = a.shape[1], k_ = a.shape[2], n_ = b.shape[2];
     NN_CHECK(b.shape[1] == k_ && y.shape[1] == m_ && y.shape[2] == n_, "operands must have matching axes, got others");
     a_step_ = a.shape[0] == 1 ? 0 : m_ * k_, b_step_ = b.shape[0] == 1 ? 0 : k_ * n_;
     a_signed_ = a.dtype == DType::kInt8, b_signed_ = b.dtype == DType::kInt8;
-    if (s.has(4)) NN_CHECK(s.contiguous(4, DType::kInt32).size() == n_, "bias must have " << n_ << " elements");
+    if (s.has(bias_)) NN_CHECK(s.contiguous(bias_, DType::kInt32).size() == n_, "bias must have " << n_ << " elements");
     if (b_step_ != 0) return;
     const bool sign = b_signed_;
     const int64_t k = k_, n = n_;
@@ -37,21 +42,22 @@ class MatmulIntegers : public Op {
 
   void run(void* const* arrays) const override {
     const auto *a = static_cast<const uint8_t*>(arrays[0]), *b = static_cast<const uint8_t*>(arrays[1]);
-    auto* y = static_cast<int32_t*>(arrays[5]);
     if (batch_ * m_ * n_ == 0) return;
+    Scratch kept_scales(result_.bytes());
+    const LevelScales scales = result_.scales(arrays, false, kept_scales);
     const WeightCache::Packed kept = find(cache_, b);
     if (b_step_ == 0) {
       Scratch scratch(kept == nullptr ? Scratch::bytes<char>(right_bytes(loops_, n_, k_)) : 0);
       const void* right = kept.get();
       if (right == nullptr) right = packed(b, scratch);
       const int64_t rows = a_step_ == 0 ? m_ : batch_ * m_;
-      one(arrays, a, rows, right, y);
+      one(arrays, a, rows, right, scales, 0);
       return;
     }
     parallel_for(batch_, kGrain / std::max<int64_t>(m_ * n_ * k_, 1) + 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
         Scratch scratch(Scratch::bytes<char>(right_bytes(loops_, n_, k_)));
-        one(arrays, a + i * a_step_, m_, packed(b + i * b_step_, scratch), y + i * m_ * n_);
+        one(arrays, a + i * a_step_, m_, packed(b + i * b_step_, scratch), scales, i * m_ * n_);
       }
     });
   }
@@ -70,8 +76,9 @@ class MatmulIntegers : public Op {
     return memory;
   }
 
-  /// y (m, n) of one matrix b; several matrices a may follow each other.
-  void one(void* const* arrays, const uint8_t* a, int64_t m, const void* right, int32_t* y) const {
+  /// Of one matrix b; several matrices a may follow each other. `offset`: where the result begins.
+  void one(void* const* arrays, const uint8_t* a, int64_t m, const void* right, const LevelScales& scales,
+           int64_t offset) const {
     const bool by_columns = n_ >= m;
     const int64_t lines = by_columns ? n_ : m, work = std::max<int64_t>((by_columns ? m : n_) * k_, 1);
     const int64_t align = by_columns ? loops_.columns : 1;
@@ -79,36 +86,41 @@ class MatmulIntegers : public Op {
         lines, kGrain / work + 1,
         [&](int64_t begin, int64_t end, int) {
           if (by_columns) {
-            part(arrays, a, 0, m, right, begin, end - begin, y);
+            part(arrays, a, {0, m}, right, {begin, end - begin}, scales, offset);
           } else {
-            part(arrays, a, begin, end - begin, right, 0, n_, y);
+            part(arrays, a, {begin, end - begin}, right, {0, n_}, scales, offset);
           }
         },
         align);
   }
 
-  /// Some rows and columns of y.
-  void part(void* const* arrays, const uint8_t* a, int64_t first_row, int64_t m, const void* right,
-            int64_t first_column, int64_t n, int32_t* y) const {
-    const int64_t piece = std::min<int64_t>(m, 96);
+  /// Some rows or columns.
+  struct Lines {
+    int64_t first, count;
+  };
+
+  void part(void* const* arrays, const uint8_t* a, Lines rows, const void* right, Lines columns, LevelScales scales,
+            int64_t offset) const {
+    const int64_t piece = std::min<int64_t>(rows.count, 96), n = columns.count;
     Scratch scratch(Scratch::bytes<char>(left_bytes(piece, k_)) + Scratch::bytes<int32_t>(2 * n) +
                     Scratch::bytes<int32_t>(2 * piece));
     auto* left = scratch.take<char>(left_bytes(piece, k_));
-    auto *columns = scratch.take<int32_t>(2 * n), *rows = scratch.take<int32_t>(2 * piece);
-    IntegerTerms terms = column_terms(arrays, right, first_column, n, columns);
-    for (int64_t i = first_row; i < first_row + m; i += piece) {
-      const int64_t count = std::min(piece, first_row + m - i);
+    auto *of_columns = scratch.take<int32_t>(2 * n), *of_rows = scratch.take<int32_t>(2 * piece);
+    IntegerTerms terms = column_terms(arrays, right, columns.first, n, of_columns);
+    if (scales.columns != nullptr) scales.columns += columns.first;
+    for (int64_t i = rows.first; i < rows.first + rows.count; i += piece) {
+      const int64_t count = std::min(piece, rows.first + rows.count - i);
       prepare_left(loops_, {a + i * k_, a_signed_}, k_, count, k_, left);
-      row_terms(arrays, left_sums(left, count, k_), i, count, rows, terms);
-      integer_product(loops_, count, n, k_, left_rows(left), integer_depth(k_), right, b_signed_, first_column, terms,
-                      y + i * n_ + first_column, n_);
+      row_terms(arrays, left_sums(left, count, k_), i, count, of_rows, terms);
+      const IntegerPart product{count, n, k_, left_rows(left), integer_depth(k_), right, columns.first};
+      result_.product(loops_, product, terms, scales, arrays, offset + i * n_ + columns.first, n_);
     }
   }
 
   /// The bias, and what one zero point of all rows gives; the zero points of columns where they differ.
   IntegerTerms column_terms(void* const* arrays, const void* right, int64_t first, int64_t n, int32_t* memory) const {
     IntegerTerms terms;
-    const auto* bias = static_cast<const int32_t*>(arrays[4]);
+    const auto* bias = static_cast<const int32_t*>(arrays[bias_]);
     const int32_t* sums = right_sums(loops_, const_cast<void*>(right), n_, k_);
     if (bias != nullptr || a_zero_.count() == 1) {
       const int32_t zero = negative(a_zero_.at(arrays, 0));
@@ -145,9 +157,11 @@ class MatmulIntegers : public Op {
     terms.rows = shares;
   }
 
-  const IntegerLoops& loops_ = vectors().integers;
+  const IntegerLoops& loops_ = *vectors().integers;
   std::string isa_ = vectors().isa;
   ZeroPoint a_zero_, b_zero_;
+  size_t bias_;
+  ProductResult result_;
   int64_t batch_, m_, k_, n_, a_step_, b_step_;
   bool a_signed_, b_signed_;
   std::shared_ptr<WeightCache> cache_;
@@ -203,7 +217,7 @@ class QuantizeIntegers : public Op {
   double cost() const override { return static_cast<double>(blocks_.size()) * 0.6; }
 
  private:
-  const IntegerLoops& loops_ = vectors().integers;
+  const IntegerLoops& loops_ = *vectors().integers;
   Blocks blocks_;
   LevelType type_;
   int64_t scales_, item_;
@@ -211,10 +225,16 @@ class QuantizeIntegers : public Op {
   bool is_uniform_;
 };
 
+template <bool ToLevels>
+std::unique_ptr<Op> make_matmul(const Signature& s) {
+  return std::make_unique<MatmulIntegers>(s, ProductPlaces(ToLevels));
+}
+
 }  // namespace
 
 void register_integers(Registry& registry) {
-  registry.add("matmul_integers", make<MatmulIntegers>);
+  registry.add("matmul_integers", make_matmul<false>);
+  registry.add("matmul_levels", make_matmul<true>);
   registry.add("quantize_integers", make<QuantizeIntegers>);
 }
 

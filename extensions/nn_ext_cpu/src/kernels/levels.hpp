@@ -8,6 +8,8 @@
 #include "kernels/register.hpp"
 #include "support/check.hpp"
 #include "support/integer_product.hpp"
+#include "support/scratch.hpp"
+#include "support/vector.hpp"
 #include "support/weight_cache.hpp"
 
 namespace nn_cpu {
@@ -68,6 +70,73 @@ class ZeroPoint {
   size_t position_;
   LevelType type_ = LevelType::kInt8;
   int64_t count_ = 0;
+};
+
+/// Where the arrays of a product of x and weights are, in the call of one that gives sums, or levels of its own.
+struct ProductPlaces {
+  bool to_levels;
+  size_t x_zero, weight_zero, bias, y, scale = 2, zero = 3;
+
+  explicit ProductPlaces(bool gives_levels)
+      : to_levels(gives_levels),
+        x_zero(gives_levels ? 4 : 2),
+        weight_zero(x_zero + 1),
+        bias(x_zero + 2),
+        y(x_zero + 3) {}
+};
+
+/// What becomes of the sums of a product: they are the result, or divided by scales, rounded and shifted.
+class ProductResult {
+ public:
+  /// `n`: places of the axis that scales may differ along.
+  ProductResult(const Signature& s, const ProductPlaces& places, int64_t n) : places_(places), n_(n) {
+    if (!places.to_levels) {
+      s.contiguous(places.y, DType::kInt32);
+      return;
+    }
+    const ArrayDesc& y = levels(s, places.y);
+    type_ = level_type(y.dtype);
+    count_ = s.contiguous(places.scale).size();
+    NN_CHECK(count_ == 1 || count_ == n, "scale must have one number or " << n << ", got " << count_);
+    NN_CHECK(levels(s, places.zero).size() == 1 && s.arrays[places.zero]->dtype == y.dtype,
+             "zero point must be one level of the result");
+  }
+
+  bool to_levels() const { return places_.to_levels; }
+  const ProductPlaces& places() const { return places_; }
+
+  /// Room for the scales.
+  int64_t bytes() const { return to_levels() ? Scratch::bytes<float>(n_) : 0; }
+
+  /// The scales, one for each place of the axis, in `scratch`.
+  LevelScales scales(void* const* arrays, bool by_rows, Scratch& scratch) const {
+    LevelScales rule;
+    if (!to_levels()) return rule;
+    const auto* given = static_cast<const float*>(arrays[places_.scale]);
+    auto* each = scratch.take<float>(n_);
+    for (int64_t i = 0; i < n_; ++i) each[i] = given[count_ == 1 ? 0 : i];
+    (by_rows ? rule.rows : rule.columns) = each;
+    const void* zero = arrays[places_.zero];
+    rule.type = type_;
+    rule.zero_point = type_ == LevelType::kInt8 ? static_cast<int32_t>(*static_cast<const int8_t*>(zero))
+                                                : static_cast<int32_t>(*static_cast<const uint8_t*>(zero));
+    return rule;
+  }
+
+  /// Computes a part of the product; `offset`: where it begins in the result, whose rows are `ld` apart.
+  void product(const IntegerLoops& loops, const IntegerPart& part, const IntegerTerms& terms, const LevelScales& scales,
+               void* const* arrays, int64_t offset, int64_t ld) const {
+    if (to_levels()) {
+      integer_product_levels(loops, part, terms, scales, static_cast<uint8_t*>(arrays[places_.y]) + offset, ld);
+    } else {
+      integer_product(loops, part, terms, static_cast<int32_t*>(arrays[places_.y]) + offset, ld);
+    }
+  }
+
+ private:
+  ProductPlaces places_;
+  int64_t n_, count_ = 1;
+  LevelType type_ = LevelType::kUInt8;
 };
 
 /// x + y z, modulo 2^32.

@@ -6,14 +6,18 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kDepth = 1024;  // numbers of a column of a panel that stays in the first-level cache
-constexpr int64_t kRows = 96;     // of a piece of the left matrix that stays in the second-level cache
+constexpr int64_t kPanelBytes = 16384;  // of a panel that stays in the first-level cache
+constexpr int64_t kRows = 96;           // of a piece of the left matrix that stays in the second-level cache
+constexpr int64_t kMostColumns = 32;    // of a panel
 
 int64_t rounded(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 int64_t panel_bytes(const IntegerLoops& loops, int64_t n, int64_t k) {
-  return rounded(rounded(n, loops.columns) * integer_depth(k), 64);
+  return rounded(rounded(n, loops.columns) * integer_depth(k) * 2, 64);
 }
+
+/// Numbers of a column that are multiplied before those of the next panel are.
+int64_t piece_depth(const IntegerLoops& loops) { return kPanelBytes / 2 / loops.columns; }
 
 const int32_t* moved(const int32_t* vector, int64_t by) { return vector == nullptr ? nullptr : vector + by; }
 
@@ -55,29 +59,47 @@ int32_t* right_sums(const IntegerLoops& loops, void* memory, int64_t n, int64_t 
 }
 
 void prepare_right(const IntegerLoops& loops, Bytes b, int64_t ld, int64_t k, int64_t n, bool with_sums, void* memory) {
-  loops.pack(b.data, ld, k, n, static_cast<uint8_t*>(memory));
+  loops.pack(b.data, ld, k, n, b.is_signed, static_cast<int16_t*>(memory));
   if (!with_sums) return;
   const std::vector<int16_t> ones(static_cast<size_t>(integer_depth(k)), int16_t{1});
-  integer_product(loops, 1, n, k, ones.data(), integer_depth(k), memory, b.is_signed, 0, {},
-                  right_sums(loops, memory, n, k), n);
+  integer_product(loops, {1, n, k, ones.data(), integer_depth(k), memory, 0}, {}, right_sums(loops, memory, n, k), n);
 }
 
-void integer_product(const IntegerLoops& loops, int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t lda,
-                     const void* right, bool is_signed, int64_t first, const IntegerTerms& terms, int32_t* c,
+void integer_product(const IntegerLoops& loops, const IntegerPart& part, const IntegerTerms& terms, int32_t* c,
                      int64_t ldc) {
-  const int64_t depth = integer_depth(k);
-  const auto* panels = static_cast<const uint8_t*>(right) + first * depth;
-  for (int64_t i = 0; i < m; i += kRows) {
-    const int64_t rows = std::min(kRows, m - i);
-    for (int64_t p = 0; p < std::max<int64_t>(depth, 1); p += kDepth) {
-      const int64_t piece = std::min(kDepth, depth - p);
-      const bool last = p + kDepth >= depth;
-      for (int64_t j = 0; j < n; j += loops.columns) {
-        const int64_t columns = std::min(loops.columns, n - j);
-        loops.product(rows, columns, piece, a + i * lda + p, lda, panels + j * depth + p * loops.columns, is_signed,
-                      p > 0, c + i * ldc + j, ldc);
+  const int64_t depth = integer_depth(part.k), step = piece_depth(loops);
+  const auto* panels = static_cast<const int16_t*>(part.right) + part.first * depth;
+  for (int64_t i = 0; i < part.m; i += kRows) {
+    const int64_t rows = std::min(kRows, part.m - i);
+    for (int64_t p = 0; p < std::max<int64_t>(depth, 1); p += step) {
+      const int64_t piece = std::min(step, depth - p);
+      const bool last = p + step >= depth;
+      for (int64_t j = 0; j < part.n; j += loops.columns) {
+        const int64_t columns = std::min(loops.columns, part.n - j);
+        loops.product(rows, columns, piece, part.a + i * part.lda + p, part.lda, panels + j * depth + p * loops.columns,
+                      2 * loops.columns, p > 0, c + i * ldc + j, ldc);
         if (last) loops.adjust(rows, columns, at(terms, i, j), c + i * ldc + j, ldc);
       }
+    }
+  }
+}
+
+void integer_product_levels(const IntegerLoops& loops, const IntegerPart& part, const IntegerTerms& terms,
+                            const LevelScales& scales, uint8_t* y, int64_t ldy) {
+  const int64_t depth = integer_depth(part.k), step = piece_depth(loops), width = loops.columns;
+  const auto* panels = static_cast<const int16_t*>(part.right) + part.first * depth;
+  int32_t sums[kRows * kMostColumns];
+  for (int64_t i = 0; i < part.m; i += kRows) {
+    const int64_t rows = std::min(kRows, part.m - i);
+    for (int64_t j = 0; j < part.n; j += width) {
+      for (int64_t p = 0; p < std::max<int64_t>(depth, 1); p += step) {
+        loops.product(rows, width, std::min(step, depth - p), part.a + i * part.lda + p, part.lda,
+                      panels + j * depth + p * width, 2 * width, p > 0, sums, width);
+      }
+      LevelScales own = scales;
+      if (own.rows != nullptr) own.rows += i;
+      if (own.columns != nullptr) own.columns += j;
+      loops.requantize(rows, std::min(width, part.n - j), at(terms, i, j), sums, width, own, y + i * ldy + j, ldy);
     }
   }
 }

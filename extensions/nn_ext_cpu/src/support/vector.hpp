@@ -120,31 +120,7 @@ struct WinogradLoops {
   void (*weight)(const float* u, int64_t stride, int64_t panel_stride, int64_t n, float* const* dg);
 };
 
-/// What is added to sums c (m, n) of products of integers: rows[i] + columns[j] + products of a number for the row and
-/// one for the column. Missing vectors are zeros.
-struct IntegerTerms {
-  struct Outer {
-    const int32_t *rows = nullptr, *columns = nullptr;
-  };
-  const int32_t *rows = nullptr, *columns = nullptr;
-  Outer outer[2];
-};
-
-enum class LevelType { kInt8, kUInt8, kInt16, kUInt16 };
-
-/// Products of integers of 8 bits, and levels of 8 or 16 bits; see vector/integers.cpp.
-struct IntegerLoops {
-  int64_t columns;  // of a panel
-  void (*product)(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t lda, const uint8_t* b, bool is_signed,
-                  bool accumulate, int32_t* c, int64_t ldc);
-  void (*pack)(const uint8_t* b, int64_t ldb, int64_t k, int64_t n, uint8_t* to);
-  int32_t (*widen)(const uint8_t* x, int64_t n, bool is_signed, int16_t* y);
-  void (*adjust)(int64_t m, int64_t n, const IntegerTerms& terms, int32_t* c, int64_t ldc);
-  void (*quantize)(const float* x, int64_t n, const float* scale, const int32_t* zero_point, bool each, LevelType type,
-                   void* y);
-  void (*dequantize)(const void* x, int64_t n, const float* scale, const int32_t* zero_point, bool each, LevelType type,
-                     float* y);
-};
+struct IntegerLoops;  // support/integer_loops.hpp
 
 /// The loops that there are for float and for double; each is described where it is defined (src/vector).
 template <class T>
@@ -221,7 +197,7 @@ struct VectorTable : NumberLoops<float> {
                   int64_t ldb, bool accumulate, const float* bias, float* c, int64_t ldc);
   void (*panel_product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, bool accumulate,
                         float* c, int64_t ldc);
-  IntegerLoops integers;
+  const IntegerLoops* integers;
   WinogradLoops winograd4, winograd2;  // for tiles of 4 x 4 and of 2 x 2 outputs
   // one axis for neighbouring lanes, see vector/along.cpp
   void (*extremum)(bool largest, const float* x, int64_t count, int64_t stride, int64_t lanes, float* y,

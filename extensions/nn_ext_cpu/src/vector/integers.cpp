@@ -1,13 +1,14 @@
 // Sums of products of integers of 8 bits. Two neighbouring products are added in one instruction, exactly: numbers of 9
 // bits with a sign have products of 17 bits. Sums wrap around as int32. O(m n k).
 //
-// The left matrix holds int16 numbers by rows, in an even number of columns. The right one is cut into panels of
-// kColumns columns, in which the numbers of two rows follow each other column by column; missing rows are zeros.
+// Both matrices hold int16 numbers, widened once when they are packed. The left one has them by rows, in an even number
+// of columns. The right one is cut into panels of kColumns columns, in which the numbers of two rows follow each other
+// column by column; missing rows and columns are zeros.
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#include "support/vector.hpp"
+#include "support/integer_loops.hpp"
 #include "vector/lanes.hpp"
 
 namespace nn_cpu::NN_ISA {
@@ -19,23 +20,13 @@ constexpr int64_t kColumns = 2 * kWidth;
 
 using Sums = uint32_t __attribute__((vector_size(kWidth * 4)));  // unsigned numbers wrap around
 using Shorts = int16_t __attribute__((vector_size(kWidth * 4)));
-template <class Byte>
-Shorts widened(const Byte* p) {
-  constexpr bool kSigned = static_cast<Byte>(-1) < 0;
-#if defined(__AVX512BW__)
-  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  return reinterpret_cast<Shorts>(kSigned ? _mm512_cvtepi8_epi16(v) : _mm512_cvtepu8_epi16(v));
-#elif defined(__AVX2__)
-  const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  return reinterpret_cast<Shorts>(kSigned ? _mm256_cvtepi8_epi16(v) : _mm256_cvtepu8_epi16(v));
-#elif defined(__SSE2__)
-  const __m128i v = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), zero = _mm_setzero_si128();
-  return reinterpret_cast<Shorts>(kSigned ? _mm_srai_epi16(_mm_unpacklo_epi8(zero, v), 8) : _mm_unpacklo_epi8(v, zero));
-#else
-  Shorts v;
-  for (int i = 0; i < 2 * kWidth; ++i) v[i] = p[i];
+using Whole = int32_t __attribute__((vector_size(kWidth * 4)));
+
+template <class V, class T>
+V load_vector(const T* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof(v));
   return v;
-#endif
 }
 
 /// a[2 i] b[2 i] + a[2 i + 1] b[2 i + 1] in lane i.
@@ -60,16 +51,17 @@ inline Shorts splat_pair(const int16_t* p) {
 }
 
 /// c (Rows, kColumns) = a b (+ c); k is even.
-template <int Rows, class Byte>
-void tile(int64_t k, const int16_t* a, int64_t lda, const Byte* b, bool accumulate, int32_t* c, int64_t ldc) {
+template <int Rows>
+void tile(int64_t k, const int16_t* a, int64_t lda, const int16_t* b, int64_t ldb, bool accumulate, int32_t* c,
+          int64_t ldc) {
   Sums sum[Rows][2];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) sum[i][v] = Sums{};
   }
-  for (int64_t p = 0; p < k; p += 2, b += 2 * kColumns) {
-    const Shorts row[2] = {widened(b), widened(b + kColumns)};
+  for (int64_t p = 0; p < k; p += 2, b += ldb) {
+    const Shorts row[2] = {load_vector<Shorts>(b), load_vector<Shorts>(b + kColumns)};
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Shorts x = splat_pair(a + i * lda + p);
@@ -82,46 +74,20 @@ void tile(int64_t k, const int16_t* a, int64_t lda, const Byte* b, bool accumula
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
       Sums total = sum[i][v];
-      if (accumulate) {
-        Sums before;
-        __builtin_memcpy(&before, c + v * kWidth, sizeof(before));
-        total += before;
-      }
+      if (accumulate) total += load_vector<Sums>(c + v * kWidth);
       __builtin_memcpy(c + v * kWidth, &total, sizeof(total));
     }
   }
 }
 
-/// tile<Rows, ...> for what is left of kTileRows.
-template <class Byte, int Rows = kTileRows>
-void some_rows(int64_t rows, int64_t k, const int16_t* a, int64_t lda, const Byte* b, bool accumulate, int32_t* c,
-               int64_t ldc) {
+/// tile<Rows> for what is left of kTileRows.
+template <int Rows = kTileRows>
+void some_rows(int64_t rows, int64_t k, const int16_t* a, int64_t lda, const int16_t* b, int64_t ldb, bool accumulate,
+               int32_t* c, int64_t ldc) {
   if (rows == Rows) {
-    tile<Rows>(k, a, lda, b, accumulate, c, ldc);
+    tile<Rows>(k, a, lda, b, ldb, accumulate, c, ldc);
   } else if constexpr (Rows > 1) {
-    some_rows<Byte, Rows - 1>(rows, k, a, lda, b, accumulate, c, ldc);
-  }
-}
-
-template <class Byte>
-void product(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t lda, const Byte* b, bool accumulate, int32_t* c,
-             int64_t ldc) {
-  int32_t part[kTileRows * kColumns];
-  const int64_t tiles = (m + kTileRows - 1) / kTileRows;
-  for (int64_t t = 0; t < tiles; ++t) {  // of about as many rows each
-    const int64_t i = m * t / tiles, rows = m * (t + 1) / tiles - i;
-    if (n == kColumns) {
-      some_rows(rows, k, a + i * lda, lda, b, accumulate, c + i * ldc, ldc);
-      continue;
-    }
-    some_rows(rows, k, a + i * lda, lda, b, false, part, kColumns);
-    for (int64_t r = 0; r < rows; ++r) {
-      int32_t* to = c + (i + r) * ldc;
-      for (int64_t j = 0; j < n; ++j) {
-        const auto sum = static_cast<uint32_t>(part[r * kColumns + j]);
-        to[j] = static_cast<int32_t>(accumulate ? static_cast<uint32_t>(to[j]) + sum : sum);
-      }
-    }
+    some_rows<Rows - 1>(rows, k, a, lda, b, ldb, accumulate, c, ldc);
   }
 }
 
@@ -135,14 +101,19 @@ int32_t widened_row(const Byte* x, int64_t n, int16_t* y) {
   return sum;
 }
 
-/// to[2 i] = first[i], to[2 i + 1] = second[i]
-inline void interleave(const uint8_t* __restrict__ first, const uint8_t* __restrict__ second,
-                       uint8_t* __restrict__ to) {
+/// to[2 i] = first[i], to[2 i + 1] = second[i] for the columns of a panel.
+template <class Byte>
+void interleave(const Byte* __restrict__ first, const Byte* __restrict__ second, int16_t* __restrict__ to) {
 #ifdef __SSE2__
+  constexpr bool kSigned = static_cast<Byte>(-1) < 0;
+  const __m128i zero = _mm_setzero_si128();
   for (int64_t i = 0; i < kColumns; i += 8) {
     const __m128i x = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(first + i)),
-                  y = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(second + i));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i), _mm_unpacklo_epi8(x, y));
+                  y = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(second + i)), pairs = _mm_unpacklo_epi8(x, y);
+    const __m128i low = kSigned ? _mm_srai_epi16(_mm_unpacklo_epi8(zero, pairs), 8) : _mm_unpacklo_epi8(pairs, zero),
+                  high = kSigned ? _mm_srai_epi16(_mm_unpackhi_epi8(zero, pairs), 8) : _mm_unpackhi_epi8(pairs, zero);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i + 8), high);
   }
 #else
   for (int64_t i = 0; i < kColumns; ++i) {
@@ -152,33 +123,55 @@ inline void interleave(const uint8_t* __restrict__ first, const uint8_t* __restr
 #endif
 }
 
-/// c (m, n) = a (m, k) b, plus c if `accumulate`, for the first n columns of a panel of b; k is even.
-void integer_product(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t lda, const uint8_t* b, bool is_signed,
-                     bool accumulate, int32_t* c, int64_t ldc) {
-  if (is_signed) {
-    product(m, n, k, a, lda, reinterpret_cast<const int8_t*>(b), accumulate, c, ldc);
-  } else {
-    product(m, n, k, a, lda, b, accumulate, c, ldc);
-  }
-}
-
-/// Cuts the matrix b (k, n) into panels, which follow each other.
-void pack_integers(const uint8_t* b, int64_t ldb, int64_t k, int64_t n, uint8_t* to) {
-  uint8_t rows[2][kColumns] = {};
+template <class Byte>
+void packed(const Byte* b, int64_t ldb, int64_t k, int64_t n, int16_t* to) {
+  Byte rows[2][kColumns] = {};
   for (int64_t j = 0; j < n; j += kColumns) {
     const int64_t columns = n - j < kColumns ? n - j : kColumns;
     for (int64_t p = 0; p < k; p += 2, to += 2 * kColumns) {
-      const uint8_t *first = b + p * ldb + j, *second = first + ldb;
+      const Byte *first = b + p * ldb + j, *second = first + ldb;
       if (columns == kColumns && p + 1 < k) {
         interleave(first, second, to);
         continue;
       }
       for (int64_t i = 0; i < kColumns; ++i) {
-        rows[0][i] = i < columns ? first[i] : uint8_t{0};
-        rows[1][i] = i < columns && p + 1 < k ? second[i] : uint8_t{0};
+        rows[0][i] = i < columns ? first[i] : Byte{0};
+        rows[1][i] = i < columns && p + 1 < k ? second[i] : Byte{0};
       }
       interleave(rows[0], rows[1], to);
     }
+  }
+}
+
+/// c (m, n) = a (m, k) b, plus c if `accumulate`, for the first n columns of a panel of b, whose pairs of rows are
+/// `ldb` apart; k is even.
+void integer_product(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t lda, const int16_t* b, int64_t ldb,
+                     bool accumulate, int32_t* c, int64_t ldc) {
+  int32_t part[kTileRows * kColumns];
+  const int64_t tiles = (m + kTileRows - 1) / kTileRows;
+  for (int64_t t = 0; t < tiles; ++t) {  // of about as many rows each
+    const int64_t i = m * t / tiles, rows = m * (t + 1) / tiles - i;
+    if (n == kColumns) {
+      some_rows(rows, k, a + i * lda, lda, b, ldb, accumulate, c + i * ldc, ldc);
+      continue;
+    }
+    some_rows(rows, k, a + i * lda, lda, b, ldb, false, part, kColumns);
+    for (int64_t r = 0; r < rows; ++r) {
+      int32_t* to = c + (i + r) * ldc;
+      for (int64_t j = 0; j < n; ++j) {
+        const auto sum = static_cast<uint32_t>(part[r * kColumns + j]);
+        to[j] = static_cast<int32_t>(accumulate ? static_cast<uint32_t>(to[j]) + sum : sum);
+      }
+    }
+  }
+}
+
+/// Cuts the matrix b (k, n) into panels, which follow each other.
+void pack_integers(const uint8_t* b, int64_t ldb, int64_t k, int64_t n, bool is_signed, int16_t* to) {
+  if (is_signed) {
+    packed(reinterpret_cast<const int8_t*>(b), ldb, k, n, to);
+  } else {
+    packed(b, ldb, k, n, to);
   }
 }
 
@@ -207,33 +200,122 @@ void adjust_integers(int64_t m, int64_t n, const IntegerTerms& terms, int32_t* c
   }
 }
 
-constexpr float kFarthest = 131072.0f;  // beyond all levels, so that steps and zero points have exact sums
-
-/// One level: `x` in steps, rounded, halves to even, NaN as 0, and limited.
+/// The lowest and the highest level of a type.
 template <class Level>
-Level level(float x, float scale, int32_t zero_point) {
+constexpr int32_t kLowOf = static_cast<Level>(-1) < 0 ? -(1 << (8 * sizeof(Level) - 1)) : 0;
+template <class Level>
+constexpr int32_t kHighOf = kLowOf<Level> + (1 << (8 * sizeof(Level))) - 1;
+
+// Of numbers: the compiler does not make one instruction of a choice, in which the order of NaN counts.
+inline Lanes smaller(Lanes a, Lanes b) {
+#if defined(__AVX__) && !defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm256_min_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+#elif defined(__SSE2__) && !defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm_min_ps(reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b)));
+#else
+  return a < b ? a : b;
+#endif
+}
+
+inline Lanes larger(Lanes a, Lanes b) {
+#if defined(__AVX__) && !defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm256_max_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+#elif defined(__SSE2__) && !defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm_max_ps(reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b)));
+#else
+  return a > b ? a : b;
+#endif
+}
+
+/// Levels of numbers in steps: rounded, halves to even, NaN as 0, moved by the zero points, and limited. Limits are
+/// whole numbers, so that it is the same to limit before.
+template <class Level>
+Whole levels_of(Lanes steps, Whole zero_point) {
   constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to whole numbers
-  constexpr bool kSigned = static_cast<Level>(-1) < 0;
-  constexpr int kBits = 8 * sizeof(Level);
-  constexpr int32_t kLow = kSigned ? -(1 << (kBits - 1)) : 0, kHigh = kLow + (1 << kBits) - 1;
-  float steps = x / scale;
-  steps = steps == steps ? steps : 0.0f;
-  steps = steps < -kFarthest ? -kFarthest : steps;
-  steps = steps > kFarthest ? kFarthest : steps;
-  const int32_t whole = static_cast<int32_t>((steps + kShift) - kShift) + zero_point;
-  return static_cast<Level>(whole < kLow ? kLow : (whole > kHigh ? kHigh : whole));
+  const Lanes low = __builtin_convertvector(kLowOf<Level> - zero_point, Lanes),
+              high = __builtin_convertvector(kHighOf<Level> - zero_point, Lanes);
+  const auto is_number = reinterpret_cast<Whole>(steps == steps);
+  steps = reinterpret_cast<Lanes>(reinterpret_cast<Whole>(steps) & is_number);
+  steps = larger(smaller(steps, high), low);
+  return __builtin_convertvector((steps + kShift) - kShift, Whole) + zero_point;
+}
+
+/// The lowest Bytes bytes of each number, which are the level with a sign and without one: to y, of kWidth levels.
+template <int Bytes>
+void narrow(Whole levels, void* y) {
+#if defined(__AVX512F__)
+  if constexpr (Bytes == 1) {
+    _mm_storeu_si128(static_cast<__m128i*>(y), _mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(levels)));
+  } else {
+    _mm256_storeu_si256(static_cast<__m256i*>(y),
+                        _mm512_maskz_cvtepi32_epi16(0xffff, reinterpret_cast<__m512i>(levels)));
+  }
+#elif defined(__AVX2__)
+  const __m256i bytes = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1,
+                                         -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1),
+                shorts = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9,
+                                          12, 13, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m256i places = _mm256_shuffle_epi8(reinterpret_cast<__m256i>(levels), Bytes == 1 ? bytes : shorts);
+  const __m128i low = _mm256_castsi256_si128(places), high = _mm256_extracti128_si256(places, 1);
+  if constexpr (Bytes == 1) {
+    _mm_storel_epi64(static_cast<__m128i*>(y), _mm_unpacklo_epi32(low, high));
+  } else {
+    _mm_storeu_si128(static_cast<__m128i*>(y), _mm_unpacklo_epi64(low, high));
+  }
+#elif defined(__SSE2__)
+  const auto v = reinterpret_cast<__m128i>(levels);
+  if constexpr (Bytes == 1) {
+    const __m128i bytes = _mm_and_si128(v, _mm_set1_epi32(0xff)), shorts = _mm_packs_epi32(bytes, bytes);
+    const int four = _mm_cvtsi128_si32(_mm_packus_epi16(shorts, shorts));
+    __builtin_memcpy(y, &four, sizeof(four));
+  } else {
+    const __m128i shorts = _mm_srai_epi32(_mm_slli_epi32(v, 16), 16);
+    _mm_storel_epi64(static_cast<__m128i*>(y), _mm_packs_epi32(shorts, shorts));
+  }
+#else
+  for (int i = 0; i < kWidth; ++i) {
+    if constexpr (Bytes == 1) {
+      static_cast<int8_t*>(y)[i] = static_cast<int8_t>(levels[i]);
+    } else {
+      static_cast<int16_t*>(y)[i] = static_cast<int16_t>(levels[i]);
+    }
+  }
+#endif
+}
+
+/// Writes the first n levels.
+template <class Level>
+void store_levels(Whole levels, int64_t n, Level* y) {
+  constexpr int64_t kBytes = sizeof(Level);
+  if (n == kWidth) return narrow<kBytes>(levels, y);
+  char bytes[kWidth * kBytes];
+  narrow<kBytes>(levels, bytes);
+  const char* from = bytes;
+  auto* to = reinterpret_cast<char*>(y);
+  for (int64_t piece = kWidth / 2; piece > 0; piece /= 2) {  // a call of the library takes longer
+    if ((n & piece) == 0) continue;
+    for (int64_t i = 0; i < piece * kBytes; ++i) to[i] = from[i];
+    from += piece * kBytes, to += piece * kBytes;
+  }
+}
+
+/// The first n numbers at p, of 32 bits, n <= kWidth; zeros where there are none.
+template <class V, class T>
+V some(const T* p, int64_t n) {
+  if (p == nullptr) return V{};
+  if (n == kWidth) return load_vector<V>(p);
+  return reinterpret_cast<V>(load_part(reinterpret_cast<const float*>(p), static_cast<int>(n)));
 }
 
 template <class Level>
-void quantized(const float* __restrict__ x, int64_t n, const float* __restrict__ scale,
-               const int32_t* __restrict__ zero_point, bool each, Level* __restrict__ y) {
-  if (each) {
-    for (int64_t i = 0; i < n; ++i) y[i] = level<Level>(x[i], scale[i], zero_point[i]);
-    return;
+void quantized(const float* x, int64_t n, const float* scale, const int32_t* zero_point, bool each, Level* y) {
+  Lanes scales = splat(scale[0]);
+  Whole zero_points = Whole{} + zero_point[0];
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const int64_t lanes = n - i < kWidth ? n - i : kWidth;
+    if (each) scales = some<Lanes>(scale + i, lanes), zero_points = some<Whole>(zero_point + i, lanes);
+    store_levels(levels_of<Level>(some<Lanes>(x + i, lanes) / scales, zero_points), lanes, y + i);
   }
-  const float one_scale = scale[0];
-  const int32_t one_zero_point = zero_point[0];
-  for (int64_t i = 0; i < n; ++i) y[i] = level<Level>(x[i], one_scale, one_zero_point);
 }
 
 template <class Level>
@@ -278,11 +360,102 @@ void dequantize_integers(const void* x, int64_t n, const float* scale, const int
   }
 }
 
+/// Lines whose terms and scales are those of rows alone.
+template <class Level>
+void requantized_rows(int64_t m, int64_t n, const int32_t* shifts, const int32_t* c, int64_t ldc,
+                      const LevelScales& scales, Level* y, int64_t ldy) {
+  const Whole zero_point = Whole{} + scales.zero_point;
+  for (int64_t i = 0; i < m; ++i, c += ldc, y += ldy) {
+    const Lanes scale = splat(scales.rows[i]);
+    const Sums shift = Sums{} + static_cast<uint32_t>(shifts != nullptr ? shifts[i] : 0);
+    const auto levels = [&](Sums sums) {
+      return levels_of<Level>(__builtin_convertvector(reinterpret_cast<Whole>(sums + shift), Lanes) / scale,
+                              zero_point);
+    };
+    int64_t j = 0;
+    for (; j + kWidth <= n; j += kWidth) store_levels(levels(load_vector<Sums>(c + j)), kWidth, y + j);
+    if (j < n) store_levels(levels(some<Sums>(c + j, n - j)), n - j, y + j);
+  }
+}
+
+template <class Level>
+void requantized(int64_t m, int64_t n, const IntegerTerms& terms, const int32_t* c, int64_t ldc,
+                 const LevelScales& scales, Level* y, int64_t ldy) {
+  if (scales.rows != nullptr && terms.columns == nullptr && terms.outer[0].rows == nullptr &&
+      terms.outer[1].rows == nullptr) {
+    return requantized_rows(m, n, terms.rows, c, ldc, scales, y, ldy);
+  }
+  const auto moved = [](const auto* p, int64_t by) { return p == nullptr ? nullptr : p + by; };
+  const Whole zero_point = Whole{} + scales.zero_point;
+  for (int64_t j = 0; j < n; j += kWidth) {
+    const int64_t lanes = n - j < kWidth ? n - j : kWidth;
+    const auto columns = some<Sums>(moved(terms.columns, j), lanes);
+    const Sums outer[2] = {some<Sums>(moved(terms.outer[0].columns, j), lanes),
+                           some<Sums>(moved(terms.outer[1].columns, j), lanes)};
+    const Lanes column_scales = scales.columns != nullptr ? some<Lanes>(scales.columns + j, lanes) : Lanes{};
+    for (int64_t i = 0; i < m; ++i) {
+      Sums sums = some<Sums>(c + i * ldc + j, lanes) + columns;
+      if (terms.rows != nullptr) sums += static_cast<uint32_t>(terms.rows[i]);
+      for (int t = 0; t < 2; ++t) {
+        if (terms.outer[t].rows != nullptr) sums += static_cast<uint32_t>(terms.outer[t].rows[i]) * outer[t];
+      }
+      const Lanes scale = scales.rows != nullptr ? splat(scales.rows[i]) : column_scales;
+      const Lanes steps = __builtin_convertvector(reinterpret_cast<Whole>(sums), Lanes) / scale;
+      store_levels(levels_of<Level>(steps, zero_point), lanes, y + i * ldy + j);
+    }
+  }
+}
+
+/// The levels y (m, n) of sums c and `terms`.
+void requantize_integers(int64_t m, int64_t n, const IntegerTerms& terms, const int32_t* c, int64_t ldc,
+                         const LevelScales& scales, void* y, int64_t ldy) {
+  if (scales.type == LevelType::kInt8) {
+    requantized(m, n, terms, c, ldc, scales, static_cast<int8_t*>(y), ldy);
+  } else {
+    requantized(m, n, terms, c, ldc, scales, static_cast<uint8_t*>(y), ldy);
+  }
+}
+
+template <int Vectors>
+void tap_sums(const float* const* x, const float* weights, int64_t count, int64_t j, int32_t* y) {
+  Lanes sum[Vectors] = {};
+  for (int64_t t = 0; t < count; ++t) {
+    const Lanes weight = splat(weights[t]);
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) sum[v] += weight * load(x[t] + j + v * kWidth);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < Vectors; ++v) {
+    const Whole whole = __builtin_convertvector(sum[v], Whole);
+    __builtin_memcpy(y + j + v * kWidth, &whole, sizeof(whole));
+  }
+}
+
+/// y = weights[0] x[0] + weights[1] x[1] + ..., whole numbers that float holds exactly.
+void integer_taps(const float* const* x, const float* weights, int64_t count, int64_t n, int32_t* y) {
+  int64_t j = 0;
+  for (; j + 4 * kWidth <= n; j += 4 * kWidth) tap_sums<4>(x, weights, count, j, y);
+  for (; j + kWidth <= n; j += kWidth) tap_sums<1>(x, weights, count, j, y);
+  for (; j < n; ++j) {
+    float sum = 0.0f;
+    for (int64_t t = 0; t < count; ++t) sum += weights[t] * x[t][j];
+    y[j] = static_cast<int32_t>(sum);
+  }
+}
+
 }  // namespace
 
-IntegerLoops integers() {
-  return {kColumns,        integer_product,   pack_integers,      widen_integers,
-          adjust_integers, quantize_integers, dequantize_integers};
+void winograd_line(const uint8_t*, const uint8_t*, bool, int32_t, int64_t, int64_t, int64_t, uint32_t*, uint32_t*);
+void winograd_columns(const uint32_t*, int64_t, int64_t, uint32_t*, int64_t);
+void winograd_output(const int32_t*, int64_t, int32_t*);
+int64_t winograd_padded(int64_t);
+
+const IntegerLoops& integers() {
+  static const IntegerLoops loops{kColumns,        integer_product,     pack_integers,     widen_integers,
+                                  adjust_integers, requantize_integers, quantize_integers, dequantize_integers,
+                                  integer_taps,    winograd_line,       winograd_columns,  winograd_output,
+                                  winograd_padded};
+  return loops;
 }
 
 }  // namespace nn_cpu::NN_ISA

@@ -84,7 +84,7 @@ template <class T>
 void dot_product(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, bool, T*, int64_t);
 template <class T>
 void transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);
-IntegerLoops integers();
+const IntegerLoops& integers();
 WinogradLoops winograd4();
 WinogradLoops winograd2();
 void extremum(bool, const float*, int64_t, int64_t, int64_t, float*, int32_t*);
@@ -174,7 +174,7 @@ VectorTable table(const char* isa) {
   table.draw_below = draw_below;
   table.product = product;
   table.panel_product = panel_product;
-  table.integers = integers();
+  table.integers = &integers();
   table.winograd4 = winograd4();
   table.winograd2 = winograd2();
   table.extremum = extremum;

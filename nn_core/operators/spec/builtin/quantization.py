@@ -251,8 +251,42 @@ CONV_INTEGER = FunctionSpec(
     backward=BackwardSpec(none_because="integers have no gradient"),
 )
 
+QLINEAR_MATMUL = FunctionSpec(
+    name="QLinearMatMul", api="qlinear_matmul", topic="quantization",
+    doc="Multiply matrices of integers, and quantize the sums to integers of the dtype of the first matrix.",
+    inputs=(
+        InputSpec(name="a", dtype="same"), InputSpec(name="b", dtype="same"), InputSpec(name="scale"),
+        InputSpec(name="zero_point", dtype="same"), InputSpec(name="a_zero_point", dtype="same", optional=True),
+        InputSpec(name="b_zero_point", dtype="same", optional=True),
+        InputSpec(name="bias", dtype="int32", optional=True),
+    ),
+    outputs=(OutputSpec(name="y", dtype="same"),), backward=BackwardSpec(none_because="integers have no gradient"),
+    tags=("discontinuous",),
+)
+
+QLINEAR_CONV = FunctionSpec(
+    name="QLinearConv", api="qlinear_conv", topic="quantization",
+    doc="Convolve integers, and quantize the sums to integers of the dtype of the images.",
+    inputs=(
+        InputSpec(name="x", dtype="same"), InputSpec(name="weight", dtype="same"), InputSpec(name="scale"),
+        InputSpec(name="zero_point", dtype="same"), InputSpec(name="x_zero_point", dtype="same", optional=True),
+        InputSpec(name="weight_zero_point", dtype="same", optional=True),
+        InputSpec(name="bias", dtype="int32", optional=True),
+    ),
+    outputs=(OutputSpec(name="y", dtype="same"),),
+    args=(
+        ArgSpec(name="base_axis", type="axis", default=1),
+        ArgSpec(name="pad", type="ints", default_rule="spatial_zeros", minimum=0),
+        ArgSpec(name="stride", type="ints", default_rule="spatial_ones", minimum=1),
+        ArgSpec(name="dilation", type="ints", default_rule="spatial_ones", minimum=1),
+        ArgSpec(name="group", type="int", default=1, minimum=1),
+    ),
+    backward=BackwardSpec(none_because="integers have no gradient"), tags=("discontinuous",),
+)
+
 SPECS: tuple[FunctionSpec, ...] = (
     BINARY_SIGMOID, BINARY_TANH, BINARY_CONNECT_AFFINE, BINARY_CONNECT_CONVOLUTION, BINARY_WEIGHT_AFFINE,
     BINARY_WEIGHT_CONVOLUTION, INQ_AFFINE, INQ_CONVOLUTION, FIXED_POINT_QUANTIZE, POW2_QUANTIZE, MIN_MAX_QUANTIZE,
-    PRUNE, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR, QUANTIZE_INTEGER, MATMUL_INTEGER, CONV_INTEGER,
+    PRUNE, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR, QUANTIZE_INTEGER, MATMUL_INTEGER, CONV_INTEGER, QLINEAR_MATMUL,
+    QLINEAR_CONV,
 )
