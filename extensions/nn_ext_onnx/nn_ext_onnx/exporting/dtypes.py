@@ -12,7 +12,7 @@ from nn_ext_onnx.exporting.values import DOUBLE, FLOAT, INT
 
 _KINDS: Final[dict[str, np.dtype[Any]]] = {"index": INT, "int32": np.dtype("int32")}
 #: Functions that take numbers in the dtype that they have, and compute with them.
-_COMPUTING: Final = frozenset({"BitShift", "Mod2", "QuantizeInteger", "Unique"})
+_COMPUTING: Final = frozenset({"BitShift", "Mod2", "QLinearConv", "QLinearMatMul", "QuantizeInteger", "Unique"})
 #: Functions that read the shape of an array only.
 _SHAPES: Final = frozenset({"EyeLike", "Shape", "Sink"})
 

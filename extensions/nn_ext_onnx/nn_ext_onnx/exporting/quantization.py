@@ -1,6 +1,8 @@
 """Quantization: rounding of values to few levels, and layers with such weights."""
 
 import math
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -8,9 +10,11 @@ from nn_ext_onnx.exporting.arithmetic import where
 from nn_ext_onnx.exporting.convolution import binary_weight, convolved
 from nn_ext_onnx.exporting.linear import affine
 from nn_ext_onnx.exporting.registry import Call, NotExportableError, converter, expressions, size_of
-from nn_ext_onnx.exporting.values import INT, Value
+from nn_ext_onnx.exporting.values import FLOAT, INT, Value
 
 _TINY = float(np.finfo(np.float32).tiny)
+_BYTES: Final = (np.dtype(np.int8), np.dtype(np.uint8))
+_INT32: Final = np.dtype(np.int32)
 
 
 def _round(x: Value) -> Value:
@@ -128,3 +132,102 @@ def _quantize_linear(call: Call) -> Value:
 
     zero_point = rounded(call[2]).clip(low, high)
     return (rounded(call[0] / call[1]) + zero_point).clip(low, high)
+
+
+# --- Integers
+
+
+def _zero_point(call: Call, index: int, operand: int, *, is_wanted: bool = False) -> Value | None:
+    """Return the zero point of an operand as ONNX has it: one number, or those of the axis that it has places along."""
+    value, levels = call.optional(index), call[operand]
+    if levels.dtype not in _BYTES:
+        raise NotExportableError(f"levels must have 8 bits in products of ONNX, got {levels.dtype}")
+    if value is None:
+        return call.graph.constant(0, levels.dtype) if is_wanted else None
+    shape = call.shapes[index]
+    if size_of(shape) == 1:
+        return value.reshape(())
+    if len(shape) > 2:
+        raise NotExportableError(
+            f"zero points must be one number, or those of rows or columns of one matrix, got shape {shape}"
+        )
+    return value.reshape((size_of(shape),))
+
+
+def _convolution_attributes(call: Call) -> dict[str, Any]:
+    args = call.args
+    if args["base_axis"] != 1:
+        raise NotExportableError(f"base_axis must be 1, got {args['base_axis']}")
+    names = {"strides": args["stride"], "dilations": args["dilation"], "pads": [*args["pad"], *args["pad"]]}
+    return {name: list(value) for name, value in names.items()} | {"group": args["group"]}
+
+
+def _quotient(call: Call, index: int) -> Value:
+    """Return what sums are multiplied by: its reciprocal in float32 is the scale of the call, to the last bit."""
+    scale = call.graph.constants.get(call[index].name)
+    if scale is None:
+        raise NotExportableError("scale must be a constant")
+    flat = scale.reshape(-1).astype(np.float32)
+    found = np.float32(1) / flat
+    for near in (np.nextafter(found, np.float32(0)), np.nextafter(found, np.float32(np.inf))):
+        found = np.where(np.float32(1) / found == flat, found, near)
+    return call.graph.constant(found if found.size > 1 else found[0], FLOAT)
+
+
+@converter("QuantizeInteger")
+def _quantize_integer(call: Call) -> Value:
+    return _rounded(call, call.x, call[1], call.shapes[1], call[2], call.shapes[2])
+
+
+def _rounded(call: Call, x: Value, scale: Value, shape: Sequence[int], zero_point: Value, zero_shape: Sequence[int]) -> Value:
+    axes = [axis for axis, lengths in enumerate(zip(shape, zero_shape, strict=True)) if set(lengths) != {1}]
+    if not axes:
+        return x.op("QuantizeLinear", scale.reshape(()), zero_point.reshape(()), dtype=zero_point.dtype)
+    if len(axes) > 1 or shape != zero_shape:
+        raise NotExportableError(f"scale and zero point must be those of one axis, got shapes {shape} and {zero_shape}")
+    call.need_opset(13, "a scale for each place of an axis")
+    flat = (shape[axes[0]],)
+    return x.op("QuantizeLinear", scale.reshape(flat), zero_point.reshape(flat), dtype=zero_point.dtype, axis=axes[0])
+
+
+def _matrix_sums(call: Call, first_zero: int) -> Value:
+    zeros = [_zero_point(call, first_zero + place, place) for place in (0, 1)]
+    sums = call.x.op("MatMulInteger", call[1], *zeros, dtype=_INT32)
+    bias = call.optional(first_zero + 2)
+    return sums if bias is None else sums + bias
+
+
+@converter("MatMulInteger")
+def _matmul_integer(call: Call) -> Value:
+    return _matrix_sums(call, 2)
+
+
+@converter("ConvInteger")
+def _conv_integer(call: Call) -> Value:
+    zeros = [_zero_point(call, 2 + place, place) for place in (0, 1)]
+    sums = call.x.op("ConvInteger", call[1], *zeros, dtype=_INT32, **_convolution_attributes(call))
+    bias = call.optional(4)
+    return sums if bias is None else sums + bias.reshape((-1, *(1,) * (call.ndim - 2)))
+
+
+@converter("QLinearMatMul")
+def _qlinear_matmul(call: Call) -> Value:
+    zero_point, dtype = call[3].reshape(()), call.x.dtype
+    if call.optional(6) is None and size_of(call.shapes[2]) == 1:
+        zeros = [_zero_point(call, 4 + place, place, is_wanted=True) for place in (0, 1)]
+        one = call.graph.constant(1.0, FLOAT)
+        scales = (one, _quotient(call, 2), one)
+        return call.x.op("QLinearMatMul", scales[0], zeros[0], call[1], scales[1], zeros[1], one, zero_point, dtype=dtype)
+    # the function of ONNX adds nothing
+    ndim, scale, sums = len(call.output_shape), call[2], _matrix_sums(call, 4).cast(FLOAT)
+    shape = (*(1,) * (ndim - 1), size_of(call.shapes[2]))
+    steps = sums / scale.reshape(shape)
+    return steps.op("QuantizeLinear", call.graph.constant(1.0, FLOAT), zero_point, dtype=dtype)
+
+
+@converter("QLinearConv")
+def _qlinear_conv(call: Call) -> Value:
+    zeros = [_zero_point(call, 4 + place, place, is_wanted=True) for place in (0, 1)]
+    one, quotient = call.graph.constant(1.0, FLOAT), _quotient(call, 2)
+    rest = (call[1], quotient, zeros[1], one, call[3].reshape(()), call.optional(6))
+    return call.x.op("QLinearConv", one, zeros[0], *rest, dtype=call.x.dtype, **_convolution_attributes(call))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,12 +23,14 @@ class Origin:
         scale: the distance of two of them, one number or those of `axis`.
         zero_point: the level of zero; None for 0.
         axis: counted from the start.
+        operand: of sums of products, the dtype of their first operand.
     """
 
     levels: Value
     scale: Value
     zero_point: Value | None
     axis: int
+    operand: np.dtype[Any] | None = None
 
     @property
     def is_of_bytes(self) -> bool:

@@ -1,6 +1,6 @@
 """Quantized numbers: levels are integers of the dtype that the model says, and products of them exact sums of integers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -62,7 +62,7 @@ def _quantize(node: Node) -> nn.Variable:
     sums = node[0].origin
     if sums is not None and sums.levels.dtype == np.int32 and node[1].size == 1 and fixed(node[1]) is not None:
         step = node[1].array.reshape(()) / sums.scale.array
-        return F.quantize_integer(sums.levels.variable, constant(step), zero_point)
+        return rounded(sums.levels.variable, constant(step), zero_point, dtype == sums.operand)
     return F.quantize_integer(node.x, _quantized(node, 1), zero_point)
 
 
@@ -133,12 +133,22 @@ def product(
 ) -> nn.Variable:
     """Return the product of two operands of levels as MatMul of ONNX has it, sums of type int32."""
     left, right = (F.reshape(a, (1, *a.shape)) if a.ndim == 1 else a), (F.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b)
-    a_zero_point = None if a_zero is None else scales(a_zero, left.ndim, -2)
-    b_zero_point = None if b_zero is None else scales(b_zero, right.ndim, -1)
-    y = F.matmul_integer(left, right, a_zero_point, b_zero_point, bias)
+    y = F.matmul_integer(left, right, _shift(a_zero, left.ndim, -2), _shift(b_zero, right.ndim, -1), bias)
     if a.ndim > 1 and b.ndim > 1:
         return y
     return F.reshape(y, (*y.shape[:-2], *(y.shape[-2:-1] if a.ndim > 1 else ()), *(y.shape[-1:] if b.ndim > 1 else ())))
+
+
+def _shift(zero_point: Value | None, ndim: int | None, axis: int | None = None) -> nn.Variable | None:
+    """Return a zero point as `scales` does; None where nothing is subtracted, as the model holds zeros.
+
+    Args:
+        ndim: the axes of the operand; None: as many as the zero point has, one at most.
+    """
+    array = None if zero_point is None else fixed(zero_point)
+    if zero_point is None or (array is not None and not array.any()):
+        return None
+    return scales(zero_point, min(zero_point.ndim, 1) if ndim is None else ndim, axis)
 
 
 @operator("MatMulInteger", takes_whole=True)
@@ -151,7 +161,7 @@ def _qlinear_matmul(node: Node) -> nn.Variable:
     node.gives(node[7].dtype)
     sums = product(node.x, node.variable(3), node[2], node[5])
     rows, columns = (-2, -1) if min(node.ndim, node[3].ndim) > 1 else (None, None)
-    return requantized(sums, ratio(sums.ndim, [(node[1], rows), (node[4], columns)], node[6]), node[7])
+    return requantized(sums, ratio(sums.ndim, [(node[1], rows), (node[4], columns)], node[6]), node[7], node[0].dtype)
 
 
 def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value | None = None) -> nn.Variable:
@@ -166,12 +176,47 @@ def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value
 
 
 def requantized(
-    sums: nn.Variable, factor: nn.Variable, zero_point: Value | None, dtype: np.dtype[Any] = _UINT8
+    sums: nn.Variable,
+    factor: nn.Variable,
+    zero_point: Value | None,
+    operand: np.dtype[Any] | None,
+    dtype: np.dtype[Any] = _UINT8,
 ) -> nn.Variable:
-    """Return sums of products as levels: they are multiplied, rounded, halves to even, and shifted."""
+    """Return sums of products as levels: they are multiplied, rounded, halves to even, and shifted.
+
+    Args:
+        operand: the dtype of the first operand of the product.
+        dtype: of the levels where there is no zero point.
+    """
+    made = dtype if zero_point is None else zero_point.dtype
     shift = zero(dtype, sums.ndim) if zero_point is None else scales(zero_point, sums.ndim)
     step = constant(1 / np.asarray(factor.d)) if factor.parent is None else 1 / factor
-    return F.quantize_integer(sums, step, shift)
+    return rounded(sums, step, shift, made == operand)
+
+
+#: Products of which there is one that quantizes its sums, and the axis along which their scales may differ.
+_QUANTIZING: Final[dict[str, tuple[Callable[..., nn.Variable], int]]] = {
+    "ConvInteger": (F.qlinear_conv, 1),
+    "MatMulInteger": (F.qlinear_matmul, -1),
+}
+
+
+def rounded(sums: nn.Variable, step: nn.Variable, zero_point: nn.Variable, has_dtype: bool) -> nn.Variable:
+    """Return sums as levels.
+
+    Args:
+        has_dtype: whether levels have the dtype of the first operand of the product that makes the sums: one function
+            computes both then.
+    """
+    function = sums.parent
+    if function is None or function.name not in _QUANTIZING or not has_dtype or step.parent is not None:
+        return F.quantize_integer(sums, step, zero_point)
+    product, axis = _QUANTIZING[function.name]
+    if zero_point.size != 1 or step.size not in (1, step.shape[axis]):
+        return F.quantize_integer(sums, step, zero_point)
+    inputs = iter(function.inputs)
+    x, other, *rest = (None if value is None else next(inputs) for value in function.node.inputs)
+    return product(x, other, constant(step.d.reshape(-1)), zero_point, *rest, **function.args)
 
 
 def _convolved(
@@ -186,7 +231,7 @@ def _convolved(
     extra = [max(-(-(after - before) // step), 0) for (before, after), step in zip(pads, strides, strict=True)]
     wide = [before + more * step for (before, _), more, step in zip(pads, extra, strides, strict=True)]
     settings = {"pad": wide, "stride": strides, "dilation": dilations, "group": node.attr("group", 1)}
-    x_zero, w_zero = (None if value is None else scales(value, min(value.ndim, 1)) for value in zeros)
+    x_zero, w_zero = (_shift(value, None) for value in zeros)
     x, filters = operands or (node.x, node.variable(weight))
     y = F.conv_integer(x, filters, x_zero, w_zero, bias, **settings)
     extents = [gap * (size - 1) + 1 for size, gap in zip(kernel, dilations, strict=True)]
@@ -212,7 +257,7 @@ def _qlinear_conv(node: Node) -> nn.Variable:
         raise UnsupportedError("channels_last")
     node.gives(node[7].dtype)
     sums = _convolved(node, 3, (node[2], node[5]), node.optional_variable(8))
-    return requantized(sums, ratio(node.ndim, [(node[1], None), (node[4], 1)], node[6]), node[7])
+    return requantized(sums, ratio(node.ndim, [(node[1], None), (node[4], 1)], node[6]), node[7], node[0].dtype)
 
 
 # Operators of values that were made of levels -----------------------------------------------------------------------
@@ -220,11 +265,12 @@ def _qlinear_conv(node: Node) -> nn.Variable:
 
 def _scaled(node: Node, sums: nn.Variable, factor: nn.Variable, axis: int, bias: Value | None = None) -> nn.Variable:
     """Return the values that sums stand for, and a bias of values."""
+    operand = node[0].origin.levels.dtype
     if bias is not None:
         shape = tuple(bias.size if k == axis else 1 for k in range(sums.ndim))
         return sums * factor + F.reshape(bias.variable, shape)
     scale = Value("scale", np.dtype(np.float32), np.asarray(factor.d))
-    node.origin = Origin(Value("sums", np.dtype(np.int32), variable=sums), scale, None, axis)
+    node.origin = Origin(Value("sums", np.dtype(np.int32), variable=sums), scale, None, axis, operand)
     return sums * factor
 
 

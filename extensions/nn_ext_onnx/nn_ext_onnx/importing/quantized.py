@@ -109,12 +109,16 @@ def _gemm(node: Node) -> nn.Variable:
     sums = product(a, b, node.optional(2), node.optional(5), row)
     if bias is not None and row is None:
         sums = sums + bias
-    factor = ratio(2, [(node[1], None), (node[4], 1)], node.optional(7)) * node.attr("alpha", 1.0)
+    factor = _times(ratio(2, [(node[1], None), (node[4], 1)], node.optional(7)), node.attr("alpha", 1.0))
     if node.optional(7) is None:
         node.gives(_FLOAT)
         return sums * factor
     node.gives(node[0].dtype if node.optional(8) is None else node[8].dtype)
-    return requantized(sums, factor, node.optional(8), node[0].dtype)
+    return requantized(sums, factor, node.optional(8), node[0].dtype, node[0].dtype)
+
+
+def _times(factor: nn.Variable, alpha: float) -> nn.Variable:
+    return factor if alpha == 1 else factor * alpha
 
 
 def _in_floats(node: Node, sums: nn.Variable, factor: nn.Variable, bias: int) -> nn.Variable:
