@@ -46,6 +46,40 @@ def test_parameters_keep_their_names_and_layout():
     }  # fmt: skip
 
 
+def test_parameters_in_another_layout_and_dtype_keep_their_names():
+    x, y = small_net()
+    tensors = {tensor.name for tensor in export_model({"y": y}, {"x": x}).graph.initializer}
+    assert {name for name in tensors if "/" in name} == set(nn.get_parameters(grad_only=False))
+    with nn.context_scope(nn.Context(["cpu:double"])):
+        z = PF.affine(nn.Variable((2, 3)), 4, name="double")
+        assert {tensor.name for tensor in export_model(z).graph.initializer} == {"double/affine/W", "double/affine/b"}
+
+
+def test_a_parameter_in_two_layouts_is_two_constants():
+    x, w = nn.Variable((2, 3)), nn.parameter.get_parameter_or_create("w", (3, 1))
+    y = F.concatenate(x * F.reshape(w, (1, 3)), F.reshape(F.affine(x, w), (2, 1)), axis=1)
+    assert len([t for t in export_model(y).graph.initializer if t.name.startswith("w")]) == 2
+
+
+def test_nodes_have_names_of_scopes():
+    x, y = small_net()
+    names = [node.name for node in export_model({"y": y}, {"x": x}).graph.node]
+    assert names == ["c/conv/Conv", "b/bn/BatchNormalization", "Relu", "MaxPool", "Reshape", "a/affine/Gemm", "Softmax"]
+    z = F.tanh(F.tanh(x))
+    assert [node.name for node in export_model(z).graph.node] == ["Tanh", "Tanh_1"]
+
+
+def test_models_say_who_wrote_them_and_what_they_are(tmp_path):
+    x = nn.Variable((2, 3))
+    export(tmp_path / "t.onnx", F.tanh(x), description="A tangent.", metadata={"author": "me", "license": "none"})
+    model = onnx.load(tmp_path / "t.onnx")
+    assert (model.producer_name, model.producer_version) == ("nn_core", nn.__version__)
+    assert model.doc_string == "A tangent."
+    assert {entry.key: entry.value for entry in model.metadata_props} == {"author": "me", "license": "none"}
+    with pytest.raises(ArgumentError, match=r"description and metadata must be texts, got '' and \{'n': 3\}"):
+        export_model(F.tanh(x), metadata={"n": 3})
+
+
 def test_inputs_are_found_without_being_named():
     _, y = small_net()
     model = export_model(y)
@@ -110,7 +144,7 @@ def test_all_functions_that_cannot_be_exported_are_listed():
 
 def test_other_operator_sets_and_outputs_are_refused():
     x = nn.Variable((2, 3))
-    with pytest.raises(ArgumentError, match="opset must be from 13 to 21, got 12"):
+    with pytest.raises(ArgumentError, match="opset must be from 13 to 24, got 12"):
         export_model(F.tanh(x), opset=12)
     with pytest.raises(ArgumentError, match="outputs must be Variables, got"):
         export_model({"y": 3})

@@ -7,6 +7,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.parametric_functions as PF
 from extensions.nn_ext_onnx.tests.exported import setting, typed
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.models.imagenet import ShuffleNet05
@@ -38,11 +39,6 @@ FOLLOWED = {
 }
 
 
-def _first_axis_doubled(x):
-    lines = F.reshape(F.transpose(x, (1, 0)), (1, 4, x.shape[0]))
-    return F.transpose(F.reshape(F.interpolate(lines, scale=(2,), mode="linear"), (4, -1)), (1, 0))
-
-
 def _with_ones(x):
     y = x * 1
     y[:, 1] = 1
@@ -61,7 +57,7 @@ def _shuffled(x):
 #: Uses of lengths that no formula expresses, and the function that has numbers for them.
 REFUSED = {
     "a diagonal": (lambda x: F.matmul(F.transpose(F.matrix_diag(F.sum(x, axis=1)), (0, 1)), x), "MatrixDiag"),
-    "an interpolation": (lambda x: _first_axis_doubled(x)[: x.shape[0]], "Interpolate"),
+    "running products": (lambda x: F.cumprod(x, axis=0), "CumProd"),
     "an assignment": (_with_ones, "ScatterNd"),
     "a gradient": (lambda x: nn.grad([F.mean(x**3)], [x])[0], "Broadcast"),
 }
@@ -269,3 +265,47 @@ def _wrong_with_any_axis(api):
 @pytest.mark.slow
 def test_every_function_with_any_axis_dynamic():
     assert [text for api in SAMPLES for text in _wrong_with_any_axis(api)] == []
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: F.interpolate(x, scale=(2, 3), mode="linear", align_corners=False, half_pixel=True),
+        lambda x: F.interpolate(x, scale=(2, 1.5), mode="linear", align_corners=True),
+        lambda x: F.interpolate(x, scale=(0.5, 2), mode="linear", align_corners=False, half_pixel=False),
+        lambda x: F.interpolate(x, scale=(2, 1.5), mode="nearest", align_corners=False),
+        lambda x: F.interpolate(
+            x, scale=(2, 0.3), mode="nearest", align_corners=False, half_pixel=True, half_pixel_for_nn=True
+        ),
+        lambda x: F.interpolate(x, output_size=(1, 5), mode="linear", align_corners=False, half_pixel=True),
+        lambda x: F.unpooling(x, (2, 3)),
+        lambda x: F.shift(x, (1, -2), border_mode="nearest"),
+        lambda x: F.shift(x, (-3, 2), border_mode="reflect"),
+        lambda x: x + F.reshape(F.linspace(0.5, 2.0, x.shape[3]), (1, 1, 1, x.shape[3])),
+    ],
+)
+def test_places_in_images_of_any_size_are_those_of_nn_core(build):
+    x = nn.Variable((1, 2, 6, 4))
+    model = export_model({"y": build(x)}, {"x": x}, dynamic_axes={"x": {2: "H", 3: "W"}})
+    rng = np.random.default_rng(0)
+    for height, width in ((6, 4), (7, 10), (4, 4), (20, 7)):
+        values = rng.normal(size=(1, 2, height, width)).astype(np.float32)
+        expected = build(nn.Variable.from_numpy_array(values))
+        expected.forward()
+        (found,) = verification.run_model(model, {"x": values})
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected.d, rtol=1e-5, atol=1e-6)
+
+
+def test_recurrent_networks_have_their_batch_second():
+    x, h, c = nn.Variable((6, 2, 4)), nn.Variable((1, 1, 2, 5)), nn.Variable((1, 1, 2, 5))
+    y = PF.lstm(x, h, c, name="l")[0]
+    axes = {"x": {0: "steps", 1: "batch"}, "h": {2: "batch"}, "c": {2: "batch"}}
+    model = export_model({"y": y}, {"x": x, "h": h, "c": c}, dynamic_axes=axes)
+    assert [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim] == [
+        "steps",
+        "batch",
+        5,
+    ]
+    state = np.zeros((1, 1, 3, 5), np.float32)
+    assert verification.run_model(model, {"x": np.ones((7, 3, 4), np.float32), "h": state, "c": state})[0].shape == (7, 3, 5)

@@ -60,7 +60,7 @@ def interpolate(
         if len(scale) > end:
             raise ArgumentError(f"interpolate: scale must have at most {end} entries, got {tuple(scale)}")
         lengths = x.shape[end - len(scale) : end]
-        output_size = [floor(factor * length) for factor, length in zip(scale, lengths, strict=True)]
+        output_size = [floor(length * factor) for factor, length in zip(scale, lengths, strict=True)]
     return operators.interpolate(x, output_size, mode, align_corners, half_pixel, half_pixel_for_nn, channel_last)
 
 

@@ -1,5 +1,6 @@
 """From a graph of nn_core to nodes of ONNX; lengths that differ between several copies of it are computed by the model."""
 
+import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -167,8 +168,14 @@ class _Drafting:
             self._refuse(function, f"{where}: {error}")
             return
         self.spans.append((where, first, len(self.graph.nodes)))
+        self.graph.name_nodes(first, self._scope_of(function))
         for output, value in zip(function.outputs, results, strict=True):
             self.values[key_of(output)] = value
+
+    def _scope_of(self, function: Function) -> str:
+        """Return the scope of the parameters of a function, which their names have in common; empty where there is none."""
+        names = [self.names[variable].split("/") for variable in function.inputs if variable in self.names]
+        return posixpath.commonpath(["/".join(parts[:-1]) for parts in names if len(parts) > 1] or [""])
 
     def _written(self, function: Function) -> list[Value]:
         """Return the results of a function in the dtypes in which it computes them."""

@@ -3,52 +3,79 @@
 import functools
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.registry import Call, NotExportableError, converter, size_of
 from nn_ext_onnx.exporting.values import FLOAT, INT, Value
 
 
 @converter("Interpolate")
 def _interpolate(call: Call) -> Value:
-    """Resize where its coordinates are the same; nearest neighbours are constants, since they are found in integers."""
+    """Pick neighbours whose places are found in integers, as they are here; Resize finds them in floating point."""
     sizes, args = call.args["output_size"], call.args
     first = call.ndim - len(sizes) - args["channel_last"]
     y = call.x
-    if args["mode"] == "nearest":
-        for axis, size in enumerate(sizes, start=first):
-            y = y.take(_nearest(call, call.shape[axis], size), axis)
-        return y
     for axis, size in enumerate(sizes, start=first):
-        low, weight = _linear(call, call.shape[axis], size)
-        high = np.minimum(low + 1, call.shape[axis] - 1)
+        n = call.shape[axis]
+        if args["mode"] == "nearest":
+            y = y.op("Gather", _nearest(call, n, size), axis=axis)
+            continue
+        low, weight = _linear(call, n, size)
+        high = _at_most(call, low + 1, n - 1)
         line = [-1 if place == axis else 1 for place in range(call.ndim)]
-        share = call.graph.constant(weight.reshape(line))
-        y = y.take(low, axis) * (1.0 - share) + y.take(high, axis) * share
+        share = weight.reshape(line) if isinstance(weight, Value) else call.graph.constant(weight.reshape(line))
+        y = y.op("Gather", low, axis=axis) * (1.0 - share) + y.op("Gather", high, axis=axis) * share
     return y
 
 
-def _linear(call: Call, n: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each place of the result the lower neighbour, and the share of the upper one."""
-    place = np.arange(size)
-    if size == 1:
+def _linear(call: Call, n: int, size: int) -> tuple[Any, Any]:
+    """For each place of the result the lower neighbour, and the share of the upper one.
+
+    They are arrays, or values where lengths are not fixed: quotients of integers in both.
+    """
+    place: Any = np.arange(size)
+    length: Any = n
+    count: Any = size
+    if follows_shapes(n) or follows_shapes(size):
+        place, length, count = call.arange(size), *(call.graph.constant(number, INT) for number in (n, size))
+    elif size == 1:
         return np.zeros(1, np.int64), np.zeros(1)
     if call.args["align_corners"]:
-        numerator, denominator = place * (n - 1), size - 1
+        numerator, denominator = place * (length - 1), count - 1
     elif call.args["half_pixel"]:
-        numerator, denominator = (2 * place + 1) * n - size, 2 * size
+        numerator, denominator = (2 * place + 1) * length - count, 2 * count
     else:
-        numerator, denominator = place * n, size
+        numerator, denominator = place * length, count
+    if isinstance(numerator, Value):
+        return _quotient(numerator, denominator, length, count)
     numerator = np.clip(numerator, 0, (n - 1) * denominator)
     low = numerator // denominator
     return low, (numerator - low * denominator) / denominator
 
 
-def _nearest(call: Call, n: int, size: int) -> np.ndarray:
-    if call.args["half_pixel_for_nn"]:
-        return np.minimum((2 * np.arange(size) + 1) * n // (2 * size), n - 1)
-    return _linear(call, n, size)[0]
+def _quotient(numerator: Value, denominator: Value, length: Value, count: Value) -> tuple[Value, Value]:
+    """Return whole quotients and the rests as shares; all of one place are 0."""
+    denominator = denominator.op("Max", 1)
+    several = count.compare("Greater", 1).cast(INT)
+    numerator = numerator.op("Max", 0).op("Min", (length - 1) * denominator) * several
+    low = numerator / denominator
+    return low, (numerator - low * denominator).real() / denominator.real()
+
+
+def _nearest(call: Call, n: int, size: int) -> Any:
+    if not call.args["half_pixel_for_nn"]:
+        return _linear(call, n, size)[0]
+    if follows_shapes(n) or follows_shapes(size):
+        length, count = (call.graph.constant(number, INT) for number in (n, size))
+        return ((2 * call.arange(size) + 1) * length / (2 * count)).op("Min", length - 1)
+    return np.minimum((2 * np.arange(size) + 1) * n // (2 * size), n - 1)
+
+
+def _at_most(call: Call, places: Any, last: int) -> Any:
+    return places.op("Min", call.graph.constant(last, INT)) if isinstance(places, Value) else np.minimum(places, last)
 
 
 @converter("ONNXResize")

@@ -15,7 +15,7 @@ from nn_ext_onnx.exporting.dynamic import Axes, Network, batch_axes, checked_axe
 from nn_ext_onnx.exporting.graphs import Draft, draft
 
 #: Operator sets that are written, and the version of the file format that came with each.
-IR_VERSIONS: Final = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
+IR_VERSIONS: Final = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
 DEFAULT_OPSET: Final = 17
 #: Beyond this, tensors go into a file of their own: protobuf holds at most 2 GiB.
 _INLINE_LIMIT: Final = 2**31 - 2**20
@@ -35,6 +35,8 @@ def export_model(
     dynamic_axes: DynamicAxes | None = None,
     name: str = "network",
     parameters: ParameterSource | None = None,
+    description: str = "",
+    metadata: Mapping[str, str] | None = None,
 ) -> onnx.ModelProto:
     """Return the graph of `outputs` as a model of ONNX.
 
@@ -42,7 +44,7 @@ def export_model(
         outputs: a Variable, a sequence of them, or a mapping from names; or a network that `nn_core.utils` has loaded.
         inputs: the leaves that the model gets, by name or in order. By default these are all leaves that are neither
             parameters nor trained; all others are written as constants.
-        opset: version of the operator set, 13 to 21.
+        opset: version of the operator set, 13 to 24.
         dynamic_batch: whether the first axis of the inputs may have any length, or the name of that axis. The outputs must
             have it as their first axis only.
         dynamic_axes: the axes that may have any length, by name of the input: their names by number, as in
@@ -51,6 +53,8 @@ def export_model(
         name: of the graph.
         parameters: names of constants: Variables by name, a module, or the name of a scope. Default: the parameters of the
             current scope and of all modules in the graph.
+        description: a text about the model for those who look at the file.
+        metadata: texts by name, which the model carries.
 
     Returns:
         The model, checked by ``onnx.checker``. Computations are those of inference where a function has both.
@@ -67,7 +71,18 @@ def export_model(
         >>> [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim]
         ['N', 3, 'y_2']
     """
-    return _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)[0]
+    model = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)[0]
+    return _described(model, description, metadata)
+
+
+def _described(model: onnx.ModelProto, description: str, metadata: Mapping[str, str] | None) -> onnx.ModelProto:
+    """Put texts about a model into it."""
+    texts = {} if metadata is None else dict(metadata)
+    if not isinstance(description, str) or not all(isinstance(text, str) for pair in texts.items() for text in pair):
+        raise ArgumentError(f"export: description and metadata must be texts, got {description!r} and {texts!r}")
+    model.doc_string = description
+    helper.set_model_props(model, texts)
+    return model
 
 
 def _exported(
@@ -130,6 +145,8 @@ def export(
     verify: bool = False,
     external_data: bool | None = None,
     parameters: ParameterSource | None = None,
+    description: str = "",
+    metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Write the graph of `outputs` as a file of ONNX; see `export_model`.
 
@@ -145,6 +162,8 @@ def export(
             and, where axes may have any length, with random numbers of other lengths.
         external_data: whether constants go into a second file `<path>.data`; None: if the model is too large for one.
         parameters: see `export_model`.
+        description: see `export_model`.
+        metadata: see `export_model`.
 
     Raises:
         ArgumentError: see `export_model`; or `verify` found a difference.
@@ -159,6 +178,7 @@ def export(
         'Tanh'
     """
     model, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
+    _described(model, description, metadata)
     if verify:
         from nn_ext_onnx.exporting.verification import fill_inputs, verify_model  # onnxruntime is for those who ask
 
@@ -220,6 +240,6 @@ def _model(
     )
     opset = made.graph.opset
     imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **made.graph.domains}.items()]
-    model = helper.make_model(graph, opset_imports=imports, producer_name="nn_core")
+    model = helper.make_model(graph, opset_imports=imports, producer_name="nn_core", producer_version=nn.__version__)
     model.ir_version = IR_VERSIONS[opset]
     return model

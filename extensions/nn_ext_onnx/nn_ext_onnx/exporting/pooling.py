@@ -132,7 +132,9 @@ def _unpooling(call: Call) -> Value:
     y = call.x
     first = call.ndim - len(call.args["kernel"]) - call.args["channel_last"]
     for axis, repeats in enumerate(call.args["kernel"], start=first):
-        y = y.take(np.repeat(np.arange(call.shape[axis]), repeats), axis)
+        n = call.shape[axis]
+        places = call.arange(n * repeats) / repeats if follows_shapes(n) else np.repeat(np.arange(n), repeats)
+        y = y.op("Gather", places, axis=axis)
     return y
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.registry import Call, converter
-from nn_ext_onnx.exporting.values import INT, Value
+from nn_ext_onnx.exporting.values import DOUBLE, INT, Value
 
 #: The end of a slice that goes backwards and includes the first element.
 _BEFORE_FIRST: Final = -(2**31)
@@ -102,15 +102,23 @@ def _shift(call: Call) -> Value:
     shifts = call.args["shifts"]
     y = call.x
     for axis, by in enumerate(shifts, start=call.ndim - len(shifts)):
-        length = call.shape[axis]
-        places = np.arange(length) - by
-        if call.args["border_mode"] == "nearest":
-            places = np.clip(places, 0, length - 1)
-        else:
-            turned = places % (2 * length)
-            places = np.minimum(turned, 2 * length - 1 - turned)
-        y = y.take(places, axis) if by else y
+        y = y.op("Gather", _shifted(call, call.shape[axis], by), axis=axis) if by else y
     return y.op("Identity") if y is call.x else y
+
+
+def _shifted(call: Call, length: int, by: int) -> Any:
+    """Return the places from which elements come."""
+    is_nearest = call.args["border_mode"] == "nearest"
+    if follows_shapes(length):
+        moved, count = call.arange(length) - by, call.graph.constant(length, INT)
+        folded = moved if is_nearest else moved.op("Mod", 2 * count)
+        other = count - 1 if is_nearest else 2 * count - 1 - folded
+        return folded.op("Max", 0).op("Min", other)
+    places = np.arange(length) - by
+    if is_nearest:
+        return np.clip(places, 0, length - 1)
+    turned = places % (2 * length)
+    return np.minimum(turned, 2 * length - 1 - turned)
 
 
 @converter("Transpose")
@@ -215,7 +223,12 @@ def _arange(call: Call) -> Value:
 
 @converter("Linspace")
 def _linspace(call: Call) -> Value:
-    values = np.linspace(call.args["start"], call.args["stop"], call.args["num"])
+    start, stop, count = (call.args[name] for name in ("start", "stop", "num"))
+    if any(map(follows_shapes, (start, stop, count))):
+        first, last = (call.graph.constant(number, DOUBLE) for number in (start, stop))
+        gaps = call.graph.constant(count, DOUBLE) - 1.0
+        return first + call.arange(count, DOUBLE) * ((last - first) / gaps.op("Max", 1.0))
+    values = np.linspace(start, stop, count)
     return call.graph.op("Identity", call.graph.constant(values))
 
 

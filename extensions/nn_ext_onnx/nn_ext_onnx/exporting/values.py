@@ -145,6 +145,7 @@ class GraphWriter:
         self._casts: dict[tuple[str, np.dtype[Any]], Value] = {}
         self._taken: set[str] = set()
         self._counts: dict[str, int] = {}
+        self._node_counts: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
         """Return a name that nothing has: `stem`, or with a number."""
@@ -266,6 +267,13 @@ class GraphWriter:
                 return None
             array = np.reshape(array, self.constants.pop(shape.name))
         return self.derived(source, array)
+
+    def name_nodes(self, first: int, scope: str) -> None:
+        """Give the nodes from number `first` on names: the scope of their function, and the operator."""
+        for node in self.nodes[first:]:
+            stem = f"{scope}/{node.op_type}" if scope else node.op_type
+            count = self._node_counts[stem] = self._node_counts.get(stem, -1) + 1
+            node.name = f"{stem}_{count}" if count else stem
 
     def settle_names(self) -> None:
         """Give constants in another shape or dtype the name of what they are made of, where nothing reads that."""
