@@ -30,6 +30,7 @@ _CACHE_MB_AT_MOST: Final = 1024
 #: The optimizations that can be switched off, and the effect.
 OPTIMIZATIONS: Final[Mapping[str, str]] = {
     "channels_last": "images are in C order between functions",
+    "checkpoints": "values that are marked to be computed again are all dropped, as far as the network goes",
     "fuse": "every step of a plan is called by itself",
     "inference_fusion": "inference runs convolution, normalization, addition and activation one after another",
     "multi_tensor": "solvers change one parameter after another",

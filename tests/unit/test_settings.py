@@ -56,7 +56,11 @@ def test_every_variable_is_read():
         ("NN_CORE_STRICT", "maybe", "NN_CORE_STRICT: must be 0 or 1, got 'maybe'"),
         ("NN_CORE_LOG_LEVEL", "LOUD", "NN_CORE_LOG_LEVEL: must be one of DEBUG, .*, got 'LOUD'"),
         ("NN_CORE_NUM_THREADS", "0", "NN_CORE_NUM_THREADS: must be an integer of at least 1, got '0'"),
-        ("NN_CORE_DISABLE", "fuse,speed", "NN_CORE_DISABLE: must be names of channels_last, fuse, .*, got 'speed'"),
+        (
+            "NN_CORE_DISABLE",
+            "fuse,speed",
+            "NN_CORE_DISABLE: must be names of channels_last, checkpoints, fuse, .*, got 'speed'",
+        ),
         ("NN_CORE_PLUGINS", "acme", r"must be names with \+ or - in front, such as \+acme,-other, got 'acme'"),
         ("NN_CORE_PLUGIN_TIMEOUT", "-1", "NN_CORE_PLUGIN_TIMEOUT: must be a positive number of seconds, got '-1'"),
         ("NN_CORE_PLUGIN_TIMEOUT", "0", "must be a positive number of seconds, got '0'"),

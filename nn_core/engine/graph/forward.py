@@ -6,6 +6,7 @@ from typing import Any
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import HOST, SyncedArray
 from nn_core.engine.graph.call import PreparedKernel
+from nn_core.engine.graph.checkpoints import checkpoints
 from nn_core.engine.graph.compile import (
     Builder,
     alias,
@@ -23,7 +24,7 @@ from nn_core.engine.graph.hooks import Hook, NodeHook, active_hooks
 from nn_core.engine.graph.infer import input_entries
 from nn_core.engine.graph.inference_fusion import fused
 from nn_core.engine.graph.mask_kinds import require_kind
-from nn_core.engine.graph.memory import Buffer
+from nn_core.engine.graph.memory import Buffer, n_bytes_of
 from nn_core.engine.graph.node import RESHAPED, Node, Value, forward_order
 from nn_core.engine.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.engine.graph.plan_cache import refuse_turn
@@ -36,7 +37,7 @@ from nn_core.engine.graph.uncomputed import require_values
 from nn_core.engine.graph.zero_copy import Outlook
 from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.errors import ArgumentError, GraphError
-from nn_core.settings import keeps_values
+from nn_core.settings import is_enabled, keeps_values
 from nn_core.typing import Array, Runner
 
 #: Retention policies of a forward pass: everything, what a backward pass needs, or the results only.
@@ -358,24 +359,39 @@ def _pinned(roots: Sequence[Value], order: Sequence[Node]) -> set[SyncedArray]:
 
 def _choose_kept(builder: Builder, survivors: set[SyncedArray], order: Sequence[Node], policy: str) -> None:
     """Mark the buffers that keep their values after the pass."""
-    kept = survivors | _touched_by_python(order)
-    dropped: set[SyncedArray] = set()
     moved = _moved(order)
-    for node in order:
-        if node not in moved:
-            dropped.update(_recomputed(node))
-        if policy != KEEP_FOR_BACKWARD:
-            continue
-        if node in moved:  # the recomputation of others must not come as far
-            kept.update(storage.data.synced for storage in node.storages)
-        if node.need_grad:
-            kept.update(_for_backward(node))
+    kept = survivors | _touched_by_python(order)
+    if policy == KEEP_FOR_BACKWARD:
+        kept |= _read_backward(order, moved)
+    dropped = {synced for node in order if node not in moved for synced in _recomputed(node)}
+    if policy != KEEP_OUTPUTS:
+        ends = _ends_of_segments(builder, order, dropped - survivors)
+        dropped -= ends
+        kept |= ends
     for synced, buffer in builder.data.items():
         # `recompute` is stronger than the policy, and what survives every pass is stronger than `recompute`
         wanted = policy == KEEP_ALL or synced in kept
         if wanted and (synced not in dropped or synced in survivors):
             # an alias is kept with the memory that it shows
             buffer.keep = buffer.root().keep = True
+
+
+def _read_backward(order: Sequence[Node], moved: set[Node]) -> set[SyncedArray]:
+    """Return what the backward pass reads, and the results of functions that cannot be computed again."""
+    read: set[SyncedArray] = set()
+    for node in order:
+        if node in moved:  # the recomputation of others must not come as far
+            read.update(storage.data.synced for storage in node.storages)
+        if node.need_grad:
+            read.update(_for_backward(node))
+    return read
+
+
+def _ends_of_segments(builder: Builder, order: Sequence[Node], dropped: set[SyncedArray]) -> set[SyncedArray]:
+    """Return which of the values that are to be computed again are kept, so that not all are needed at once."""
+    if not dropped or not is_enabled("checkpoints"):
+        return set()
+    return checkpoints(order, {synced: n_bytes_of(builder.data[synced]) for synced in dropped if synced in builder.data})
 
 
 def _recomputed(node: Node) -> list[SyncedArray]:

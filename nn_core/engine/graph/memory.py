@@ -125,12 +125,12 @@ class Buffer:
                 memory = self.target.resolve(arena)
                 self.array = memory.reshape(self.shape) if self.view is None else self.view(memory)
             else:
-                self.block = arena.take(self.space, _n_bytes(self), self.keep)
+                self.block = arena.take(self.space, n_bytes_of(self), self.keep)
                 self.array = self._shaped(self.block.raw)
         return self.array
 
     def _shaped(self, raw: Array) -> Array:
-        flat = raw[: _n_bytes(self)].view(dtype_of(self.dtype))
+        flat = raw[: n_bytes_of(self)].view(dtype_of(self.dtype))
         return as_channels_last(flat, self.shape) if self.channels_last else flat.reshape(self.shape)
 
 
@@ -218,7 +218,8 @@ class Arena:
         self._free[key].append(block)
 
 
-def _n_bytes(buffer: Buffer) -> int:
+def n_bytes_of(buffer: Buffer) -> int:
+    """Return the number of bytes of an array."""
     size = dtype_of(buffer.dtype).itemsize
     for length in buffer.shape:
         size *= length

@@ -75,6 +75,8 @@ def stops_gradients() -> bool:
 def recompute(recompute_: bool = True) -> AbstractContextManager[bool]:
     """Mark the outputs of functions built inside a ``with`` block to be dropped and computed again in backward().
 
+    Around a whole network, some are kept where that saves memory: so only a segment at a time is computed again.
+
     Example:
         >>> x = nn.Variable((8, 4), need_grad=True)
         >>> with nn.recompute():
