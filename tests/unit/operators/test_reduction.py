@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.operators.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient, spec_of
@@ -73,6 +75,44 @@ def test_half_precision_accumulates_in_float32() -> None:
     assert run("Mean", x * np.float16(60000))[0] == 60000
     assert run("CumSum", x)[0][-1] == 4096
     np.testing.assert_allclose(run("Norm", np.full(4, 1000, np.float16))[0], 2000)
+
+
+@pytest.mark.parametrize(
+    ("function", "truth"),
+    [
+        (lambda x: F.sum(x, axis=0), lambda x: x.sum(0)),
+        (lambda x: F.mean(x, axis=0), lambda x: x.mean(0)),
+        (lambda x: F.cumsum(x, axis=0), lambda x: x.cumsum(0)),
+        (lambda x: F.norm(x, axis=0), lambda x: np.sqrt((x**2).sum(0))),
+        (lambda x: F.std(x, axis=0), lambda x: x.std(0)),
+        (lambda x: F.logsumexp(x, axis=0), lambda x: np.log(np.exp(x).sum(0))),
+        (
+            lambda x: F.batch_normalization(x, None, None, *_statistics(), output_stat=True)[1],
+            lambda x: x.mean(0, keepdims=True),
+        ),
+    ],
+    ids=["sum", "mean", "cumsum", "norm", "std", "logsumexp", "mean of a normalization"],
+)
+def test_sums_of_many_rows_lose_no_digits(function: Any, truth: Any) -> None:
+    x = np.random.RandomState(0).rand(2**19, 2).astype(np.float32)
+    with nn.context_scope(nn.Context(["reference:float"])):
+        y = function(nn.Variable.from_numpy_array(x))
+        y.forward()
+    np.testing.assert_allclose(y.d, truth(x.astype(np.float64)), rtol=1e-6)
+
+
+def _statistics() -> tuple[nn.Variable, nn.Variable]:
+    return nn.Variable.from_numpy_array(np.zeros((1, 2))), nn.Variable.from_numpy_array(np.ones((1, 2)))
+
+
+def test_bias_gradients_of_many_rows_lose_no_digits() -> None:
+    dy = np.random.RandomState(0).rand(2**19, 2).astype(np.float32)
+    with nn.context_scope(nn.Context(["reference:float"])):
+        b = nn.Variable.from_numpy_array(np.zeros(2), need_grad=True)
+        y = F.affine(nn.Variable(dy.shape), nn.Variable((2, 2)), b)
+        y.forward()
+        y.backward(dy)
+    np.testing.assert_allclose(b.g, dy.astype(np.float64).sum(0), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "locate"), [("Max", np.argmax), ("Min", np.argmin)])
