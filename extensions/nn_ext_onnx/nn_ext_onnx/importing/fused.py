@@ -89,7 +89,7 @@ def _fused_conv(node: Node) -> nn.Variable:
 # Normalizations of sums ---------------------------------------------------------------------------------------------
 
 
-def _statistics(node: Node, x: nn.Variable, is_centred: bool) -> tuple[nn.Variable, nn.Variable, nn.Variable]:
+def statistics(node: Node, x: nn.Variable, is_centred: bool) -> tuple[nn.Variable, nn.Variable, nn.Variable]:
     """Return what is normalized less its mean, the mean, and one over the standard deviation, each row for itself."""
     mean = F.mean(x, axis=-1, keepdims=True)
     rest = x - mean if is_centred else x
@@ -105,7 +105,7 @@ def _skipping(is_centred: bool) -> Callable[[Node], Made]:
         )
         total = node.x + node.variable(1)
         total = total if bias is None else total + bias
-        rest, mean, inverse = _statistics(node, total, is_centred)
+        rest, mean, inverse = statistics(node, total, is_centred)
         y = rest * inverse * node.variable(2)
         return [y if beta is None else y + beta, mean, inverse, total][: len(node.proto.output)]
 
@@ -120,5 +120,5 @@ operator("SkipSimplifiedLayerNormalization", domains=_DOMAINS)(_skipping(is_cent
 def _simplified(node: Node) -> Made:
     if node.attr("axis", -1) not in (-1, node.ndim - 1):
         raise UnsupportedError(f"axis {node.attr('axis')}")
-    rest, _, inverse = _statistics(node, node.x, is_centred=False)
+    rest, _, inverse = statistics(node, node.x, is_centred=False)
     return [rest * inverse * node.variable(1), inverse][: len(node.proto.output)]

@@ -6,6 +6,7 @@ from typing import Final
 _TOPICS: Final = (
     "activation",
     "arithmetic",
+    "attention",
     "control",
     "convolution",
     "detection",
