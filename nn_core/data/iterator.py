@@ -19,6 +19,7 @@ from nn_core.data.source import (
 from nn_core.data.source_cursor import Mark
 from nn_core.engine.error_messages.refusal import checked_count, described, door
 from nn_core.engine.error_messages.whole import takes_whole_numbers
+from nn_core.engine.runtime.html import table
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
@@ -135,6 +136,11 @@ class DataIterator:
         self._ahead: tuple[Mark, Future[Produced]] | None = None
         self._announced: tuple[int, int] | None = None
         self._calls: deque[tuple[Callback, int]] = deque()
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("samples", self.size), ("values", ", ".join(self.variables))]
+        rows += [("batch size", self.batch_size), ("epoch", self.epoch), ("given in this epoch", self.position)]
+        return table(("", "value"), rows, f"{type(self).__name__} of {type(self._source).__name__}")
 
     @property
     def size(self) -> int:

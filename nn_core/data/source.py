@@ -8,6 +8,7 @@ import numpy as np
 
 from nn_core.data.blocks import Blocks, arranged, fixed_blocks
 from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described, door
+from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng, get_generator_state, set_generator_state
 
@@ -77,6 +78,12 @@ class DataSource:
     def _get_data(self, position: int) -> Sample:
         """Return the sample at `position` of the present order."""
         raise NotImplementedError(f"{type(self).__name__}: a data source must define _get_data(position)")
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("samples", self.size), ("values", ", ".join(self.variables))]
+        rows += [("shuffled", self.shuffle), ("given in this epoch", self.position)]
+        rows += [("reads", type(inner).__name__) for inner in self.inner_sources]
+        return table(("", "value"), rows, type(self).__name__)
 
     @property
     def variables(self) -> Sequence[str]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Final, Protocol
 
 from nn_core.context import Context, checked_context, get_current_context
@@ -12,6 +13,7 @@ from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
 from nn_core.engine.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of, refusal_of
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.error_messages.synonyms import suggestion
+from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError, NNCoreError
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.operators.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
@@ -123,6 +125,16 @@ class Explanation:
             by = f", by {self.implementation}" if wins and self.implementation else ""
             lines.append(f"{'->' if wins else '  '} {answer.entry:<{width}}  {answer.reason or positive}{by}")
         return "\n".join([*lines, *([] if self.winner else ["no backend runs it"]), *self.notes])
+
+    def _repr_html_(self) -> str:
+        positive = "has a kernel, which may refuse a call" if self.by_name else "can run it"
+        rows = []
+        for answer in self.answers:
+            wins = answer.entry == self.winner
+            rows.append(("->" if wins else "", answer.entry, answer.reason or positive, self.implementation if wins else ""))
+        notes = [] if self.winner else ["no backend runs it"]
+        below = "".join(f"<div>{escape(note)}</div>" for note in [*notes, *self.notes])
+        return table(("", "backend", "answer", "by"), rows, f"{self.function} in {self.context}") + below
 
 
 @door

@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks: tables and curves, with all text escaped."""
+"""Pieces of HTML for notebooks: tables, curves, bars and pages, with all text escaped."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = 
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table>{title}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def bar(value: int, total: int | None, text: str) -> str:
+    """Return a bar with numbers and a text; without a total only these."""
+    of = "" if total is None else f" of {total}"
+    drawn = "" if total is None else f'<progress value="{min(value, total)}" max="{total}"></progress> '
+    return f"<div>{drawn}{value}{of}  {escape(text)}</div>"
+
+
+def framed(page: str, height: int) -> str:
+    """Return a whole page as part of another one, as wide as that and `height` pixels high."""
+    return f'<iframe srcdoc="{escape(page)}" width="100%" height="{height}" style="border: 0"></iframe>'
 
 
 def curves(series: Mapping[str, Sequence[float]]) -> str:

@@ -6,10 +6,13 @@ import shutil
 import tempfile
 import webbrowser
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import checked_count
 from nn_core.engine.graph.parameter_sources import ParameterSource
+from nn_core.engine.runtime.html import framed
 from nn_core.errors import ArgumentError
 from nn_core.experimental.viewers.dot import drawn_parts
 from nn_core.experimental.viewers.dot import graph_dot as graph_dot
@@ -17,6 +20,22 @@ from nn_core.experimental.viewers.dumped import DumpGraph as DumpGraph
 from nn_core.experimental.viewers.page import graph_page as graph_page
 from nn_core.experimental.viewers.parts import Parts
 from nn_core.variable import Variable
+
+
+@dataclass(frozen=True)
+class InlineGraph:
+    """A drawing of a graph that a notebook shows.
+
+    Attributes:
+        page: The drawing as a page in HTML.
+        height: Pixels of the output.
+    """
+
+    page: str = field(repr=False)
+    height: int
+
+    def _repr_html_(self) -> str:
+        return framed(self.page, self.height)
 
 
 class SimpleGraph:
@@ -116,6 +135,24 @@ class SimpleGraph:
                 )
             return str(digraph.render(str(fpath), cleanup=cleanup))
         return str(path)
+
+    def inline(self, vleaf: Variable, height: int = 480, params: ParameterSource | None = None) -> "InlineGraph":
+        """Return the drawing for the output of a notebook's cell; it needs no Graphviz.
+
+        Args:
+            vleaf: The variable.
+            height: Pixels of the output; a larger drawing is scrolled.
+            params: Parameters by name; None: those of the present scope.
+
+        Raises:
+            ArgumentError: when `height` is not a positive number.
+
+        Example:
+            >>> import nn_core.functions as F
+            >>> "ReLU" in SimpleGraph().inline(F.relu(Variable((2, 3))))._repr_html_()
+            True
+        """
+        return InlineGraph(graph_page(vleaf, params=params), checked_count("SimpleGraph.inline: height", height))
 
     def view(
         self,

@@ -1,13 +1,19 @@
-"""Bars on the terminal, by the packages tqdm and rich."""
+"""Bars on the terminal, by the packages tqdm and rich, and in notebooks."""
 
+import sys
+import time
 from importlib import import_module
-from typing import IO, Protocol
+from typing import IO, Any, Final, Protocol
 
+from nn_core.engine.runtime.html import bar as drawn_bar
 from nn_core.errors import ArgumentError
+
+#: Seconds between two drawings in a notebook.
+_REDRAWN_S: Final = 0.2
 
 
 class Bar(Protocol):
-    """A bar that is on the terminal.
+    """A bar that is shown.
 
     Attributes:
         n: The iteration that it shows.
@@ -47,6 +53,50 @@ class _RichBar:
 
     def close(self) -> None:
         self._progress.stop()
+
+
+class _NotebookBar:
+    """A bar below the cell of a notebook."""
+
+    def __init__(self, total: int | None, initial: int) -> None:
+        self._html = import_module("IPython.display").HTML
+        self._total = total
+        self.n = initial
+        self._start, self._initial = time.monotonic(), initial
+        self._text = ""
+        self._next_s = 0.0
+        self._handle: Any = import_module("IPython.display").display(self._drawn(), display_id=True)
+
+    def update(self, n: int) -> None:
+        self.n += n
+        if time.monotonic() >= self._next_s:
+            self._redraw()
+
+    def set_postfix_str(self, s: str, refresh: bool = True) -> None:
+        self._text = s
+
+    def close(self) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._next_s = time.monotonic() + _REDRAWN_S
+        self._handle.update(self._drawn())
+
+    def _drawn(self) -> Any:
+        seconds = time.monotonic() - self._start
+        rate = (self.n - self._initial) / seconds if seconds > 0 else 0.0
+        return self._html(drawn_bar(self.n, self._total, f"{rate:.3g} it/s  {self._text}"))
+
+
+def is_notebook() -> bool:
+    """Return whether the program runs in a notebook, which shows what IPython displays."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def make_notebook_bar(total: int | None, initial: int) -> Bar:
+    """Draw a bar below the cell of a notebook; see `make_bar`."""
+    return _NotebookBar(total, initial)
 
 
 def make_bar(library: str, total: int | None, initial: int, file: IO[str]) -> Bar:

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import IO, Final
 
-from nn_core.training.extensions.bars import Bar, make_bar, require_library
+from nn_core.training.extensions.bars import Bar, is_notebook, make_bar, make_notebook_bar, require_library
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, every
 
@@ -15,7 +15,8 @@ _LINES_S: Final = 30.0
 class Progress:
     """Show a bar of tqdm or rich with the iteration, the time left, and the values reported last.
 
-    Where the output is not a terminal, such as in a file, a line is written every 30 seconds.
+    A notebook has a bar of its own. Where the output is no terminal either, such as in a file, a line is written every 30
+    seconds.
 
     Args:
         *keys: Names of the values; none: "loss".
@@ -49,7 +50,9 @@ class Progress:
         """Draw the bar."""
         self._next_line_s = time.monotonic() + _LINES_S
         file = sys.stderr if self._file is None else self._file
-        if file.isatty():
+        if self._file is None and is_notebook():
+            self._bar = make_notebook_bar(_total(trainer), trainer.iteration)
+        elif file.isatty():
             self._bar = make_bar(self._library, _total(trainer), trainer.iteration, file)
 
     def __call__(self, trainer: Trainer) -> None:
@@ -63,6 +66,7 @@ class Progress:
     def stop(self, trainer: Trainer) -> None:
         """End the bar."""
         if self._bar is not None:
+            self._bar.set_postfix_str(self._values(trainer), refresh=False)
             self._bar.update(trainer.iteration - self._bar.n)
             self._bar.close()
             self._bar = None
