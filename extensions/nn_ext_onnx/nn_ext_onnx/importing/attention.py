@@ -156,8 +156,8 @@ def _group_query_attention(node: Node) -> Made:
     n_keys = k.shape[2]
     if set(node.ints(5)) != {n_keys - 1}:
         raise UnsupportedError(f"samples of different lengths, or buffers for more: seqlens_k {node.ints(5)}, {n_keys} keys")
-    whole = [_repeated(one, n_heads // n_shared) for one in (k, v)]
-    return [_attended(node, q, *whole, _later(q.shape[2], n_keys, -np.inf)), k, v][: len(node.proto.output)]
+    keys, values = (_repeated(one, n_heads // n_shared) for one in (k, v))
+    return [_attended(node, q, keys, values, _later(q.shape[2], n_keys, -np.inf)), k, v][: len(node.proto.output)]
 
 
 def _grouped(node: Node, counts: Sequence[int]) -> list[nn.Variable]:

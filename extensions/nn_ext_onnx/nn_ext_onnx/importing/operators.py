@@ -14,6 +14,7 @@ _TOPICS: Final = (
     "image",
     "indexing",
     "linear",
+    "ml",
     "normalization",
     "pooling",
     "quantization",
@@ -22,6 +23,7 @@ _TOPICS: Final = (
     "recurrent",
     "reduction",
     "shape",
+    "trees",
 )
 
 

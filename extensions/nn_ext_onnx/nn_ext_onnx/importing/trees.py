@@ -1,0 +1,217 @@
+"""Ensembles of decision trees: each sample is followed to its leaves on the host, and their numbers are added up."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from onnx import numpy_helper
+
+import nn_core as nn
+import nn_core.functions as F
+from nn_ext_onnx.importing.host import on_host
+from nn_ext_onnx.importing.ml import DOMAIN, label_at, labels_of, row, transformed
+from nn_ext_onnx.importing.registry import Made, Node, operator
+from nn_ext_onnx.importing.values import Array, UnsupportedError
+
+#: Comparisons of a feature with the number of a node, in the order of their codes in TreeEnsemble.
+_TESTS: Final[dict[str, Callable[[Array, Array], Array]]] = {
+    "BRANCH_LEQ": np.less_equal,
+    "BRANCH_LT": np.less,
+    "BRANCH_GTE": np.greater_equal,
+    "BRANCH_GT": np.greater,
+    "BRANCH_EQ": np.equal,
+    "BRANCH_NEQ": np.not_equal,
+}
+_KINDS: Final = tuple(_TESTS)
+_LEAF: Final = len(_KINDS)
+#: The sums and so on of what trees say, by name and by the code in TreeEnsemble.
+_AGGREGATES: Final[dict[str, Callable[..., nn.Variable]]] = {"AVERAGE": F.mean, "SUM": F.sum, "MIN": F.min, "MAX": F.max}
+
+
+@dataclass(slots=True)
+class Trees:
+    """Nodes of all trees, with places in these arrays in the place of numbers of nodes.
+
+    Attributes:
+        roots: of each tree.
+        kinds: comparison of each node; `_LEAF` for leaves.
+        features: that are compared.
+        values: that they are compared with.
+        yes, no: the next node.
+        missing: whether NaN goes to `yes`.
+    """
+
+    roots: Array
+    kinds: Array
+    features: Array
+    values: Array
+    yes: Array
+    no: Array
+    missing: Array
+
+    def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
+        """Return the leaf of each sample in each tree."""
+        x = np.asarray(arrays[0], self.values.dtype)
+        samples = np.arange(len(x))[:, None]
+        places = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
+        for _ in range(len(self.kinds) + 1):
+            kinds = self.kinds[places]
+            if (kinds == _LEAF).all():
+                return [places.astype(np.int64)]
+            given, wanted = x[samples, self.features[places]], self.values[places]
+            holds = np.select(
+                [kinds == code for code in range(_LEAF)], [test(given, wanted) for test in _TESTS.values()], False
+            )
+            holds |= np.isnan(given) & self.missing[places]
+            places = np.where(kinds == _LEAF, places, np.where(holds, self.yes[places], self.no[places]))
+        raise UnsupportedError("a tree that has no end")
+
+
+def _of_lists(node: Node) -> tuple[Trees, dict[tuple[int, int], int]]:
+    """Return the trees of a classifier or a regressor, and the places of nodes by numbers of tree and node."""
+    trees, numbers = node.attr("nodes_treeids"), node.attr("nodes_nodeids")
+    keys = list(zip(trees, numbers, strict=True))
+    places = {key: place for place, key in enumerate(keys)}
+    if len(places) < len(keys):
+        raise UnsupportedError("two nodes with one number")
+    modes = node.attr("nodes_modes")
+    if set(modes) - {*_KINDS, "LEAF"}:
+        raise UnsupportedError(f"nodes_modes {sorted(set(modes) - {*_KINDS, 'LEAF'})}")
+    kinds = np.array([_LEAF if mode == "LEAF" else _KINDS.index(mode) for mode in modes])
+
+    def next_of(name: str) -> Array:
+        given = node.attr(name)
+        return np.array(
+            [0 if kind == _LEAF else places[tree, one] for tree, one, kind in zip(trees, given, kinds, strict=True)]
+        )
+
+    firsts = {tree: place for place, tree in reversed(list(enumerate(trees)))}
+    missing = node.attr("nodes_missing_value_tracks_true") or [0] * len(kinds)
+    values = np.asarray(_numbers(node, "nodes_values"))
+    yes, no = next_of("nodes_truenodeids"), next_of("nodes_falsenodeids")
+    roots = _roots(np.array(sorted(firsts.values())), np.asarray(trees), kinds, yes, no)
+    made = Trees(roots, kinds, np.array(node.attr("nodes_featureids")), values, yes, no, np.array(missing, bool))
+    return made, places
+
+
+def _roots(firsts: Array, trees: Array, kinds: Array, yes: Array, no: Array) -> Array:
+    """Return the node of each tree to which no other leads."""
+    inner = kinds != _LEAF
+    is_next = np.zeros(len(kinds), bool)
+    is_next[np.concatenate((yes[inner], no[inner])).astype(int)] = True
+    candidates = np.flatnonzero(~is_next)
+    if len(candidates) != len(firsts) or len(np.unique(trees[candidates])) != len(firsts):
+        raise UnsupportedError("trees with another number of roots than one")
+    n_seen, front = 0, candidates
+    while len(front) and n_seen <= len(kinds):
+        n_seen += len(front)
+        front = front[inner[front]]
+        front = np.concatenate((yes[front], no[front])).astype(int)
+    if n_seen != len(kinds):
+        raise UnsupportedError("nodes that are not reached once from a root")
+    return candidates
+
+
+def _numbers(node: Node, name: str) -> Array:
+    """Return floating-point numbers, which may be a list or a tensor of another type."""
+    tensor = node.attr(f"{name}_as_tensor")
+    return np.asarray(node.attr(name), np.float32) if tensor is None else numpy_helper.to_array(tensor)
+
+
+def _scores(node: Node, trees: Trees, weights: Array, aggregate: str, base: Any) -> nn.Variable:
+    """Return what the leaves of each sample say together, (B, targets)."""
+    if node.ndim != 2 or trees.features.max(initial=0) >= node.shape[1]:
+        raise UnsupportedError(f"x of shape {node.shape} for trees that read feature {trees.features.max(initial=0)}")
+    if aggregate not in _AGGREGATES:
+        raise UnsupportedError(f"aggregate_function {aggregate!r}")
+    (leaves,) = on_host(node.kind, trees, [node[0]], [(node.shape[0], len(trees.roots))])
+    table = nn.Variable.from_numpy_array(weights.astype(np.float32))
+    scores = _AGGREGATES[aggregate](F.gather(table, leaves, axis=0), axis=1)
+    return scores + row(base) if base is not None and len(base) else scores
+
+
+def _weights(node: Node, kind: str, places: dict[tuple[int, int], int], n_targets: int) -> Array:
+    """Return the numbers of all nodes, (nodes, targets)."""
+    weights = np.zeros((len(places), n_targets))
+    given = [node.attr(f"{kind}_{name}") for name in ("treeids", "nodeids", "ids")]
+    for tree, number, target, weight in zip(*given, _numbers(node, f"{kind}_weights"), strict=True):
+        weights[places[tree, number], target] += weight
+    return weights
+
+
+def _base(node: Node) -> Array | None:
+    has_any = node.attr("base_values") is not None or node.attr("base_values_as_tensor") is not None
+    return _numbers(node, "base_values") if has_any else None
+
+
+@operator("TreeEnsembleRegressor", domains=DOMAIN, takes_whole=True)
+def _regressor(node: Node) -> nn.Variable:
+    node.gives(np.dtype("float32"))
+    trees, places = _of_lists(node)
+    weights = _weights(node, "target", places, node.attr("n_targets", 1))
+    return transformed(node, _scores(node, trees, weights, node.attr("aggregate_function", "SUM"), _base(node)))
+
+
+@operator("TreeEnsembleClassifier", domains=DOMAIN, takes_whole=True)
+def _classifier(node: Node) -> Made:
+    labels = labels_of(node, "classlabels_int64s")
+    node.gives(np.dtype("int64"), np.dtype("float32"))
+    trees, places = _of_lists(node)
+    classes = set(node.attr("class_ids"))
+    if len(labels) == 2 and len(classes) == 1:
+        return _binary(node, trees, places, labels, classes.pop())
+    scores = _scores(node, trees, _weights(node, "class", places, len(labels)), "SUM", _base(node))
+    return [label_at(labels, F.max(scores, axis=1, only_index=True)), transformed(node, scores)]
+
+
+def _binary(node: Node, trees: Trees, places: dict[tuple[int, int], int], labels: list[int], target: int) -> Made:
+    """Return label and scores of two classes of which one is counted: its probability, or its distance from 0."""
+    base = _base(node)
+    if base is not None and len(base) != 1:
+        raise UnsupportedError(f"{len(base)} base_values for two classes of which one is counted")
+    weights = _weights(node, "class", places, target + 1)[:, target:]
+    score = _scores(node, trees, weights, "SUM", base)
+    is_share = bool((_numbers(node, "class_weights") >= 0).all())
+    kind = node.attr("post_transform", "NONE")
+    if kind not in ("NONE", "LOGISTIC"):
+        raise UnsupportedError(f"post_transform {kind!r} of two classes of which one is counted")
+    label = label_at(labels, F.reshape(F.greater_scalar(score, 0.5 if is_share else 0.0), (-1,)))
+    if is_share:
+        return [label, F.concatenate(1.0 - score, score, axis=1)]
+    both = F.concatenate(-score, score, axis=1)
+    return [label, F.sigmoid(both) if kind == "LOGISTIC" else both]
+
+
+@operator("TreeEnsemble", domains=DOMAIN, takes_whole=True)
+def _tree_ensemble(node: Node) -> nn.Variable:
+    """Build an ensemble whose leaves are numbered apart from the other nodes, and have one target each."""
+    kinds = numpy_helper.to_array(node.attr("nodes_modes")).astype(int)
+    if (kinds >= _LEAF).any():
+        raise UnsupportedError("membership in sets")
+    weights, targets = numpy_helper.to_array(node.attr("leaf_weights")), node.attr("leaf_targetids")
+    n_nodes, n_leaves = len(kinds), len(targets)
+
+    def with_leaves(values: Any) -> Array:
+        return np.concatenate((np.asarray(values), np.zeros(n_leaves, np.asarray(values).dtype)))
+
+    def next_of(name: str) -> Array:
+        is_leaf = np.asarray(node.attr(f"nodes_{name}leafs"), bool)
+        places = np.asarray(node.attr(f"nodes_{name}nodeids"))
+        return with_leaves(np.where(is_leaf, places + n_nodes, places))
+
+    missing = node.attr("nodes_missing_value_tracks_true") or [0] * n_nodes
+    trees = Trees(
+        np.asarray(node.attr("tree_roots")),
+        np.concatenate((kinds, np.full(n_leaves, _LEAF))),
+        with_leaves(node.attr("nodes_featureids")),
+        with_leaves(numpy_helper.to_array(node.attr("nodes_splits"))),
+        next_of("true"),
+        next_of("false"),
+        with_leaves(np.asarray(missing, bool)),
+    )
+    table = np.zeros((n_nodes + n_leaves, node.attr("n_targets", 1)))
+    table[np.arange(n_leaves) + n_nodes, targets] = weights
+    if node.attr("post_transform", 0):
+        raise UnsupportedError("post_transform, whose numbers onnxruntime reads otherwise than the definition says")
+    return _scores(node, trees, table, tuple(_AGGREGATES)[node.attr("aggregate_function", 1)], None)
