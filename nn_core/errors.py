@@ -22,6 +22,10 @@ class NNCoreError(Exception):
     has all of them.
     """
 
+    def __init__(self, *args: object, **attributes: Any) -> None:
+        # texts of messages may come from files: names of parameters, of states, of axes
+        super().__init__(*(escaped(arg) if isinstance(arg, str) else arg for arg in args), **attributes)
+
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows."""
         return _short_traceback(self)

@@ -14,6 +14,7 @@ import numpy as np
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.dispatch.attributes import module_attributes
 from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted, real_numbers
+from nn_core.engine.runtime.schemas import checked_state, wrong_state
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files.atomic import require_regular
 from nn_core.logger import logger
@@ -110,13 +111,15 @@ class MonitorSeries:
         """Return the length of the file and the values that are not written yet, as plain values."""
         return {"length": self._file.length, "values": list(self._values)}
 
+    @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue the file where `get_state` was called; lines that were written later are cut off.
 
         A file that is shorter than it was, or gone, is continued as it is, which is logged as a warning.
         """
+        values = [float(value) for value in state["values"]]
         self._file.cut(state["length"])
-        self._values = [float(value) for value in state["values"]]
+        self._values = values
 
 
 class MonitorTimeElapsed:
@@ -169,9 +172,13 @@ class MonitorTimeElapsed:
 
         A file that is shorter than it was, or gone, is continued as it is, which is logged as a warning.
         """
-        self._file.cut(state["length"])
+        try:
+            length, lap, total = state["length"], float(state["lap"]), float(state["total"])
+        except (TypeError, LookupError, ValueError, OverflowError) as error:
+            raise wrong_state("MonitorTimeElapsed.set_state", error) from error
+        self._file.cut(length)
         now = time.monotonic()
-        self._lap_start, self._start = now - state["lap"], now - state["total"]
+        self._lap_start, self._start = now - lap, now - total
 
 
 class MonitorImage:
@@ -391,6 +398,8 @@ class _SeriesFile:
 
     def cut(self, length: int) -> None:
         """Keep the first `length` bytes."""
+        if isinstance(length, bool) or not isinstance(length, int) or not 0 <= length < 2**63:
+            raise ArgumentError(f"set_state: length must be a whole number of at least 0, got {described(length)}")
         if self._path is not None:
             size = self._path.stat().st_size if self._path.exists() else 0
             if size < length:

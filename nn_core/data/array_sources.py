@@ -15,6 +15,7 @@ from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.files.atomic import require_regular
+from nn_core.files.hdf5 import require_stored
 from nn_core.random import Rng
 
 
@@ -136,9 +137,14 @@ class Hdf5DataSource(OrderedDataSource):
         self._path = Path(path)
         self._file: Any = None
         try:
+            require_regular(self._path)
             file = self._opened()
             names = tuple(name for name in file if hasattr(file[name], "shape")) if variables is None else tuple(variables)
             lengths = {name: len(file[name]) for name in names}
+            for name in names:
+                require_stored(name, file[name])
+        except FileFormatError as error:
+            raise FileFormatError(f"{path}: {error}") from error
         except (OSError, KeyError, TypeError) as error:
             raise FileFormatError(f"{path}: the file must hold the datasets {variables or ''}, got: {error}") from error
         if len(set(lengths.values())) != 1:
@@ -154,7 +160,7 @@ class Hdf5DataSource(OrderedDataSource):
         file = self._opened()
         try:
             return tuple([file[name][index] for name in self._variables])
-        except (OSError, KeyError) as error:
+        except (OSError, LookupError, ValueError, RuntimeError) as error:
             raise FileFormatError(f"{self._path}, row {index}: the row must be readable, got: {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:

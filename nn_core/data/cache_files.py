@@ -107,5 +107,5 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error.__cause__
-    except (OSError, ValueError, TypeError, OverflowError, EOFError) as error:
+    except (OSError, ValueError, TypeError, ArithmeticError, LookupError, EOFError, RuntimeError) as error:  # h5py has all
         raise FileFormatError(f"{path}: a cache must hold an array for each variable, got: {error}") from error

@@ -52,7 +52,7 @@ _OWN_PREFIX: Final = "nn_core_cache_"
 _OWNER: Final = ".owner"
 
 
-class DataSourceWithFileCacheError(Exception):
+class DataSourceWithFileCacheError(ArgumentError):
     """A cache cannot be written."""
 
 

@@ -19,6 +19,7 @@ from nn_core.data.sound import read_sound
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import checked_count
 from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.files.atomic import require_regular
 from nn_core.random import Rng
 
 #: Makes an array of the bytes of a cell.
@@ -119,6 +120,7 @@ class ParquetDataSource(OrderedDataSource):
                 raise ImportError(
                     f"Parquet files: pyarrow must be installed, got: {error}\n  hint: pip install 'nn-core[parquet]'"
                 ) from error
+            require_regular(self._paths[number])
             file = self._open[number] = parquet.ParquetFile(self._paths[number])
             if len(self._open) > _MOST_OPEN:
                 self._open.popitem(last=False)[1].close()
@@ -156,7 +158,7 @@ class ParquetDataSource(OrderedDataSource):
             table = self._file(self._groups[number][0]).read_row_group(group, columns=list(self._variables))
             columns = [(name, table.column(name)) for name in self._variables]
             return [column if name in self._decode else _as_array(name, column) for name, column in columns]
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:  # pyarrow has all
             raise FileFormatError(f"{path}, group {group}: the rows must be readable, got: {error}") from error
 
     def _place(self, number: int) -> tuple[Path, int]:

@@ -77,6 +77,8 @@ class TarDataSource(OrderedDataSource):
         index = _Index(None if variables is None else [name.split(";") for name in variables])
         for number, file in enumerate(self._paths):
             index.add(number, file)
+        if not index.rows:
+            raise FileFormatError(f"{path}: tar files must hold samples, got none")
         self._choices = index.variables
         #: file, and for each variable its extension's number, first byte and length
         self._places = np.array(index.rows, np.int64).reshape(len(index.rows), -1)
@@ -203,7 +205,9 @@ def _members(path: Path) -> Iterator[tuple[str, str, int, int]]:
             content.seek(end)
             if content.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
                 raise tarfile.ReadError(f"no end of the archive after {end} bytes, so that samples are missing")
-    except (tarfile.TarError, OSError) as error:
+    except FileFormatError:
+        raise
+    except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
         raise FileFormatError(
             f"{path}: the file must be a whole tar file that is not compressed, got: {error}\n  hint: gunzip it"
         ) from error

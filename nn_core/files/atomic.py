@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, MissingFileError
+from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, MissingFileError, quoted
 from nn_core.files.entries import PathOrFile
 
 fcntl: Any
@@ -118,7 +118,7 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
 
     Raises:
         MissingFileError: when it does not exist.
-        FileFormatError: when it is a device, a pipe or a socket, which may never end.
+        FileFormatError: when it is a device, a pipe or a socket, which may never end, a folder, or a path that no file has.
 
     Example:
         >>> from nn_core.ext import open_to_read
@@ -133,6 +133,14 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
         name = os.fspath(path)
         hint = "" if Path(path).is_absolute() else f"\n  hint: the path is relative to {Path.cwd()}"
         raise MissingFileError(f"{name}: the file must exist, got none{hint}", name) from error
+    except (IsADirectoryError, NotADirectoryError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError(f"{os.fspath(path)}: it must be a regular file, got: {error}") from error
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENAMETOOLONG):  # the others, such as permissions, are not about the path
+            raise
+        raise FileFormatError(f"{quoted(os.fspath(path))}: it must be a regular file, got: {error.strerror}") from error
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:

@@ -259,16 +259,22 @@ def _member(name: str, group: Any, key: str) -> Any:
     return member
 
 
+def require_stored(name: str, dataset: Any) -> bool:
+    """Refuse a dataset that takes more memory than what is stored of it can make, and tell whether it is compressed."""
+    stored = dataset.id.get_storage_size()
+    is_encoded = dataset.id.get_create_plist().get_nfilters() > 0
+    if dataset.nbytes > stored * (budget().expansion if is_encoded else 1):
+        raise FileFormatError(f"dataset {name} of shape {dataset.shape} must be stored in full, got {stored} bytes")
+    return is_encoded
+
+
 def _values(name: str, dataset: Any, contents: bytes | None) -> Array:
     if dataset.is_virtual or dataset.external:
         raise FileFormatError(f"dataset {name} must hold plain numbers, got data of other files")
     require_numbers(f"dataset {name}", dataset.dtype)
     if dataset.shape is None:
         raise FileFormatError(f"dataset {name} must hold plain numbers, got none")
-    stored = dataset.id.get_storage_size()
-    is_encoded = dataset.id.get_create_plist().get_nfilters() > 0
-    if dataset.nbytes > stored * (budget().expansion if is_encoded else 1):
-        raise FileFormatError(f"dataset {name} of shape {dataset.shape} must be stored in full, got {stored} bytes")
+    is_encoded = require_stored(name, dataset)
     if contents is None or is_encoded or dataset.size == 0 or not _is_stored_plainly(dataset):
         return np.asarray(dataset[()])
     return np.frombuffer(contents, dataset.dtype, dataset.size, dataset.id.get_offset()).reshape(dataset.shape)

@@ -19,6 +19,10 @@ from nn_core.variable import Variable
 GROUPS: Final = "groups"
 
 
+#: Files hold numbers of updates as integers of 64 bits with a sign.
+_MAX_T: Final = 2**63
+
+
 class SolverState:
     """The state that a solver keeps for one parameter.
 
@@ -142,6 +146,8 @@ class States:
         """Copy the values of `states`, all of them or nothing."""
         for key, state in states.items():
             self._require_fitting(function, key, {name: v.shape for name, v in state.pstate.items()})
+            if not 0 <= state.t < _MAX_T:
+                raise ArgumentError(f"{function}: {key} must have a number of updates t from 0 to {_MAX_T - 1}, got {state.t}")
         for key, state in states.items():
             slot = self._slots[key]
             for name, array in self._arrays(slot):

@@ -247,7 +247,7 @@ def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
         ['checkpoint-10.npz', 'checkpoint-9.npz']
     """
     found: list[tuple[int, Path]] = []
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         for path in Path(folder).iterdir():
             match = _NAME.fullmatch(path.name)
             if match is not None and match["prefix"] == prefix:

@@ -160,7 +160,7 @@ class RunFolder:
             runs = [_run_of(entry) for entry in content["runs"]]
         except FileNotFoundError:
             return []
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("%s is passed over, since it does not read whole: %s", path, error)
             return []
         if content.get("format") != _FORMAT:

@@ -14,8 +14,8 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.seeds import keys_of, require_keys, set_keys
-from nn_core.engine.runtime.schemas import require_like
-from nn_core.errors import ArgumentError, FileFormatError, ShapeError
+from nn_core.engine.runtime.schemas import require_like, wrong_state
+from nn_core.errors import ArgumentError, FileFormatError, NNCoreError, ShapeError
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -78,14 +78,28 @@ def set_state_of(name: str, item: Any, state: Any) -> None:
             _require_values(name, {name: item}, {name: state})
             _set_values(item, state)
         else:
-            require_keys([item], state["random_functions"])
-            set_keys([item], state["random_functions"])
+            _set_random_functions(name, item, state)
     elif _is_parameters(item):
         _require_values(name, item, state)
         for key, variable in item.items():
             _set_values(variable, state[key])
     else:
         item.set_state(state)
+
+
+def _set_random_functions(name: str, item: Variable, state: Mapping[str, Any]) -> None:
+    try:
+        require_keys([item], state["random_functions"])
+        before = keys_of([item])
+        try:
+            set_keys([item], state["random_functions"])
+        except BaseException:
+            set_keys([item], [list(key) for key in before])
+            raise
+    except (TypeError, LookupError, ValueError, ArithmeticError, AttributeError) as error:
+        if isinstance(error, NNCoreError):
+            raise
+        raise wrong_state(name, error) from error
 
 
 def _is_parameters(item: object) -> bool:

@@ -107,6 +107,8 @@ def _checked(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
     budget().require("members", len(infos), f"{name}: members of an archive")
     seen: set[str] = set()
     for info in infos:
+        if not info.filename:
+            raise FileFormatError(f"{name}: members of the archive must have names, got an empty one")
         if info.filename in seen:
             raise FileFormatError(f"{name}: members must have different names, got {info.filename!r} twice")
         seen.add(info.filename)

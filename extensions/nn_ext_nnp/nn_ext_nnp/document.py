@@ -117,7 +117,10 @@ def _add_member(document: Document, member: Member, name: str, with_parameters: 
 
 
 def _in_order(entries: Mapping[str, Entry]) -> dict[str, Entry]:
-    return dict(sorted(entries.items(), key=lambda item: item[1].attributes.get("index", 0)))
+    try:
+        return dict(sorted(entries.items(), key=lambda item: item[1].attributes.get("index", 0)))
+    except TypeError as error:
+        raise FileFormatError(f"the attributes index of parameters must be numbers, got: {error}") from error
 
 
 def add_message(document: Document, made: Any, name: str, text: bytes = b"") -> None:

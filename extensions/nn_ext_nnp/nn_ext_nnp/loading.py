@@ -10,7 +10,7 @@ import nn_core.solvers as solver_classes
 from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.network import Network, build, plan_network
-from nn_ext_nnp.nnp_graph import put_parameters
+from nn_ext_nnp.nnp_graph import put_unless_refused
 from nn_ext_nnp.places import place
 from nn_ext_nnp.schedules import Schedule, schedule_of
 from nn_ext_nnp.schema import solvers
@@ -124,13 +124,12 @@ def load(
 ) -> Info:
     """Read files of networks; see `nn_core.utils.load.load`. `dimensions`: lengths of axes that other formats name."""
     document = read_document(filenames, extension, not exclude_parameter, batch_size, dimensions)
-    if not exclude_parameter:
-        put_parameters(document.parameters)
     proto = document.proto
     info = Info(proto, GlobalConfig(_context(context)), _training(proto))
-    if not parameter_only:
-        with nn.context_scope(info.global_config.default_context):
-            _load_parts(info, document, prepare_data_iterator, batch_size)
+    with put_unless_refused({} if exclude_parameter else document.parameters):
+        if not parameter_only:
+            with nn.context_scope(info.global_config.default_context):
+                _load_parts(info, document, prepare_data_iterator, batch_size)
     return info
 
 

@@ -71,19 +71,41 @@ def put_parameters(entries: Mapping[str, Entry]) -> None:
     """Give the parameters of the current scope the values of a file; make those that are missing.
 
     Raises:
-        ArgumentError: when a parameter exists with another shape.
+        ArgumentError: when a parameter exists with another shape; nothing is changed then.
     """
-    for name, entry in entries.items():
-        parameter = nn.parameter.get_parameter(name)
-        if parameter is None:
-            nn.parameter.set_parameter(name, parameter_of(entry))
-        elif parameter.shape != entry.values.shape:
+    with put_unless_refused(entries):
+        pass
+
+
+@contextmanager
+def put_unless_refused(entries: Mapping[str, Entry]) -> Iterator[None]:
+    """Make the parameters that are missing before a ``with`` block, and give those that exist their values after it.
+
+    When the block raises, the current scope has the parameters and values that it had.
+    """
+    found = {name: nn.parameter.get_parameter(name) for name in entries}
+    present = {name: parameter for name, parameter in found.items() if parameter is not None}
+    _require_shapes(present, entries)
+    before = nn.get_parameters(grad_only=False)
+    try:
+        for name in (name for name in entries if name not in present):
+            nn.parameter.set_parameter(name, parameter_of(entries[name]))
+        yield
+    except BaseException:
+        for name in nn.get_parameters(grad_only=False).keys() - before.keys():
+            nn.parameter.pop_parameter(name)
+        raise
+    for name, parameter in present.items():
+        parameter.d = entries[name].values
+
+
+def _require_shapes(parameters: Mapping[str, nn.Variable], entries: Mapping[str, Entry]) -> None:
+    for name, parameter in parameters.items():
+        if parameter.shape != entries[name].values.shape:
             raise ArgumentError(
-                f"load: parameter {name!r} must keep its shape {parameter.shape}, got {entry.values.shape}\n"
+                f"load: parameter {name!r} must keep its shape {parameter.shape}, got {entries[name].values.shape}\n"
                 "  hint: call nn_core.clear_parameters() before, or load into another scope"
             )
-        else:
-            parameter.d = entry.values
 
 
 def _renew_others(entries: Mapping[str, Entry]) -> None:

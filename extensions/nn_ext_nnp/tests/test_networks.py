@@ -3,6 +3,7 @@
 import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -285,3 +286,33 @@ def test_the_doors_name_the_package_that_is_missing(monkeypatch):
     monkeypatch.setattr("nn_core.files.network_package.PACKAGE", "nn_ext_nnp_missing")
     with pytest.raises(BackendNotFoundError, match=r"(?s)nn-ext-nnp, got no module .*hint: pip install nn-ext-nnp"):
         load("a.nnp")
+
+
+def test_parameters_with_indices_of_two_types(tmp_path):
+    with h5py.File(tmp_path / "parameter.h5", "w") as file:
+        for name, index in {"a": 0, "b": "x"}.items():
+            file[name] = np.zeros(3, np.float32)
+            file[name].attrs["index"] = index
+    with zipfile.ZipFile(tmp_path / "f.nnp", "w") as archive:
+        archive.writestr("nnp_version.txt", "0.1\n")
+        archive.writestr("network.nntxt", "")
+        archive.write(tmp_path / "parameter.h5", "parameter.h5")
+    with pytest.raises(FileFormatError, match="index"):
+        load(str(tmp_path / "f.nnp"))
+
+
+@pytest.mark.parametrize("wrong", ["dim: 7", 'executor {name: "e" network_name: "net" data_variable {variable_name: "zz"}}'])
+def test_a_network_that_is_refused_leaves_the_parameters(wrong, tmp_path):
+    path = tmp_path / "f.nntxt"
+    shape = wrong if wrong.startswith("dim") else "dim: 3"
+    path.write_text(
+        'network { name: "net" batch_size: 2 variable { name: "x" type: "Buffer" shape { dim: 2 dim: 3 } } '
+        'variable { name: "y" type: "Buffer" shape { dim: 2 dim: 4 } } '
+        f'variable {{ name: "w" type: "Parameter" shape {{ {shape} dim: 4 }} }} '
+        'function { name: "f" type: "Affine" input: "x" input: "w" output: "y" affine_param { base_axis: 1 } } } '
+        + (wrong if shape != wrong else "")
+    )
+    nn.parameter.set_parameter("own", nn.Variable((2,)))
+    with pytest.raises(nn.errors.NNCoreError):
+        load(str(path))
+    assert list(nn.get_parameters(grad_only=False)) == ["own"]

@@ -1,7 +1,7 @@
 """Shape and gradient rules of functions that draw random numbers."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.operators.rules.registry import GradientCall, gradient, shape_rule
@@ -193,6 +193,10 @@ def random_erase_gradient(F: Any, g: GradientCall) -> Any:
     return g.grad * g.kept if g.ste_fine_grained else g.grad
 
 
+#: Positions of pixels that are computed from larger numbers would be infinite or NaN.
+_LARGEST_SETTING: Final = 1e6
+
+
 @shape_rule("ImageAugmentation")
 def image_augmentation_shape(
     x: Shape,
@@ -224,6 +228,9 @@ def image_augmentation_shape(
         raise ArgumentError(f"pad must have two entries, none negative, got {pad}")
     if not 0 < min_scale <= max_scale:
         raise ArgumentError(f"min_scale must be positive and at most max_scale, got {min_scale} and {max_scale}")
+    numbers = (max_scale, angle, aspect_ratio, distortion, brightness, contrast, contrast_center, noise)
+    if not all(abs(number) <= _LARGEST_SETTING for number in numbers):
+        raise ArgumentError(f"settings must be numbers up to {_LARGEST_SETTING:g}, got {numbers}")
     if min(aspect_ratio, contrast) <= 0:
         raise ArgumentError(f"aspect_ratio and contrast must be positive, got {aspect_ratio} and {contrast}")
     return (y,)

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 import click
 import numpy as np
 
-from nn_core.ext import ArgumentError, Entry, FileFormatError, atomic_writer, read_entries, write_entries
+from nn_core.ext import ArgumentError, Entry, FileFormatError, atomic_writer, open_to_read, read_entries, write_entries
 from nn_ext_nnp.commands.conversion import imported, keep_executor
 from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
@@ -142,8 +142,10 @@ def _entries(path: Path) -> dict[str, Entry]:
 
 
 def _values(path: Path) -> "np.ndarray[Any, Any]":
-    head, *lines = path.read_text().split("\n")
+    with open_to_read(path) as file:
+        content = file.read()
     try:
+        head, *lines = content.decode().split("\n")
         shape = tuple(int(part) for part in head.strip().strip("()").split(",") if part.strip())
         values = np.array([float(line) for line in lines if line.strip()], np.float32)
     except ValueError as error:

@@ -87,7 +87,12 @@ def load(
         ((3, 2), 'Tanh')
     """
     model, base = read_model(source)
-    return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
+    try:
+        return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
+    except (ArgumentError, FileFormatError) as error:
+        if type(error) not in (ArgumentError, FileFormatError) or not isinstance(source, (str, os.PathLike)):
+            raise
+        raise type(error)(f"{os.fspath(source)}: {error}") from error.__cause__
 
 
 def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:

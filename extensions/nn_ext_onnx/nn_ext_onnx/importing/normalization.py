@@ -105,12 +105,13 @@ def _like(x: nn.Variable, shape: Sequence[int]) -> nn.Variable:
 @operator("LRN")
 def _lrn(node: Node) -> nn.Variable:
     size, alpha, beta, bias = node.attr("size"), node.attr("alpha", 1e-4), node.attr("beta", 0.75), node.attr("bias", 1.0)
-    before = (size - 1) // 2
-    squares = padded(node.x * node.x, [(0, 0), (before, size - 1 - before), *[(0, 0)] * (node.ndim - 2)])
+    others = max(node.shape[1] - 1, 0)  # a window reaches no further than to the last other channel
+    before, behind = min((size - 1) // 2, others), min(size // 2, others)
+    squares = padded(node.x * node.x, [(0, 0), (before, behind), *[(0, 0)] * (node.ndim - 2)])
     after = node.ndim - 2
     windows = [
         F.slice(squares, start=[k] + [0] * after, stop=[k + node.shape[1], *node.shape[2:]], step=[1] * (after + 1))
-        for k in range(size)
+        for k in range(before + 1 + behind)
     ]
     return node.x / F.pow_scalar(F.add_n(*windows) * (alpha / size) + bias, beta)
 
