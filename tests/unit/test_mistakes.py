@@ -424,7 +424,7 @@ OF_PYTHON = {
     "x + text": "'Variable' and 'str'",
     "x + None": "'Variable' and 'NoneType'",
     "x[text]": "integers, slices",
-    "x[float]": "integers, slices",
+    "x[float]": "an index must be a whole number, got 1.5",
     "x[too many]": "at most 2 entries",
     "x[out of range]": "index 99 is out of bounds for axis 0 with size 3",
     "x[mask shape]": "size of axis is 3",

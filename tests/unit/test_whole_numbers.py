@@ -81,7 +81,19 @@ def test_an_element_is_picked_by_a_whole_float(x):
     assert (x.d == 7).sum() == 2 * 64 + 1
     array = nn.NdArray((4,))
     array[4 / 2] = 1
-    assert array.data.tolist() == [0, 0, 1, 0]
+    array[np.array(3.0)] = 2
+    assert array.data.tolist() == [0, 0, 1, 2]
+    assert x[np.array(1.0)].shape == (4, 8, 8) and x[0, np.array(2.0)].shape == (8, 8)
+
+
+@pytest.mark.parametrize("part", [1.5, np.float32(0.5), np.array(1.5)])
+@pytest.mark.parametrize("key", [lambda part: part, lambda part: (0, part)])
+def test_an_index_with_a_fraction_is_refused_with_the_operator_to_use(key, part, x):
+    for holder in (x, x.data):
+        with pytest.raises(IndexError, match=r"(?s)an index must be a whole number, got .*hint: // divides without"):
+            holder[key(part)]
+        with pytest.raises(ArgumentError, match=r"(?s)an index must be a whole number, got .*hint: // divides without"):
+            holder[key(part)] = 1
 
 
 def test_counts_may_be_whole_floats():

@@ -43,7 +43,7 @@ def getitem(self: Any, key: Any) -> Any:
     parts = key if isinstance(key, tuple) else (key,)
     if _CUTS.issuperset(map(type, parts)):  # most keys
         return _cut(self, parts)
-    if any(isinstance(part, FLOATS) for part in parts):
+    if any(isinstance(part, (*FLOATS, np.ndarray)) for part in parts):
         key = parts = tuple(map(_whole_part, parts))
     if all(map(_is_cut, parts)):
         return _cut(self, parts)
@@ -209,10 +209,12 @@ def _whole_part(part: Any) -> Any:
     """Return a part of an index with ints for whole floats; anything but a number and a slice of numbers as it is."""
     if isinstance(part, slice):
         return slice(*map(_whole_end, (part.start, part.stop, part.step)))
+    if not isinstance(part, FLOATS) and not (isinstance(part, np.ndarray) and part.shape == () and part.dtype.kind == "f"):
+        return part
     try:
-        return whole(part) if isinstance(part, FLOATS) else part
-    except TypeError:
-        return part  # which NumPy refuses as an index
+        return whole(part)
+    except TypeError as error:
+        raise IndexError(f"an index must be a whole number, got {part!r}{fraction_hint(part)}") from error
 
 
 def _whole_end(end: Any) -> Any:

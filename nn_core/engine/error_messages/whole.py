@@ -49,7 +49,8 @@ def is_number(value: Any) -> bool:
 
 def fraction_hint(value: Any) -> str:
     """Return the line of advice for a message about a value that is not whole; empty where there is none."""
-    has_fraction = isinstance(value, FLOATS) and bool(np.isfinite(value))
+    number = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
+    has_fraction = isinstance(number, FLOATS) and bool(np.isfinite(number))
     return f"\n  hint: // divides without a fraction, or int(...) drops the one of {value!r}" if has_fraction else ""
 
 
