@@ -27,7 +27,7 @@ class SolverState:
     """The state that a solver keeps for one parameter.
 
     Attributes:
-        pstate: Arrays by name, such as the moving means of Adam; they share memory with the solver's.
+        pstate: Arrays by name, such as the moving means of Adam; they share memory with the solver's. None: an empty one.
         t: Number of updates so far.
 
     Example:
@@ -38,8 +38,8 @@ class SolverState:
         (['m'], 0)
     """
 
-    def __init__(self, pstate: dict[str, Variable], t: int) -> None:
-        self.pstate = pstate
+    def __init__(self, pstate: dict[str, Variable] | None = None, t: int = 0) -> None:
+        self.pstate = {} if pstate is None else pstate
         self.t = t
 
     def __repr__(self) -> str:

@@ -1,13 +1,19 @@
 """Read, write, resize and scale sound; see `nn_core.data.sound`."""
 
+from typing import Final
+
 from nn_core.data.sound import MANAGER
 from nn_core.data.sound import read_sound as auread
 from nn_core.data.sound import resize_sound as auresize
 from nn_core.data.sound import write_sound as auwrite
+from nn_core.utils.audio_utils.backend_manager import AudioUtilsBackendManager
 from nn_core.utils.audio_utils.common import minmax_auto_scale as minmax_auto_scale
 
 auload = auread
 ausave = auwrite
+
+#: The choice itself: `backend_manager.backend = "soundfile"`. The module of the name has its class.
+backend_manager: Final[AudioUtilsBackendManager] = MANAGER
 
 __all__ = [
     "auload",

@@ -1,13 +1,19 @@
 """Read, write and resize images; see `nn_core.data.images`."""
 
+from typing import TYPE_CHECKING
+
 from nn_core.data.images import MANAGER
 from nn_core.data.images import read_image as imread
 from nn_core.data.images import resize_image as imresize
 from nn_core.data.images import scale_to_range as minmax_auto_scale
 from nn_core.data.images import write_image as imsave
+from nn_core.engine.error_messages.attributes import submodules
 
 imload = imread
 imwrite = imsave
+
+if not TYPE_CHECKING:  # so that checkers report names that do not exist
+    __getattr__ = submodules(__name__)
 
 __all__ = [
     "get_available_backends",

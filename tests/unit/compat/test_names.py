@@ -48,6 +48,41 @@ def test_public_programs_find_their_names():
     assert (result.stdout, result.stderr) == ("all there\n", "")
 
 
+#: What a package has as soon as it is imported itself.
+PARTS = """
+import nn_core.compat.nnabla
+import nnabla as nn
+import nnabla.core
+import nnabla.utils.audio_utils as audio
+import nnabla.utils.image_utils as images
+assert nn.core.module.Module is nn.Module and nnabla.core.sequential.Sequential is nn.Sequential
+images.backend_manager.set_backend("PilBackend")
+assert images.get_backend() == "PilBackend"
+audio.backend_manager.backend = "wave"
+from nnabla.utils.audio_utils.backend_manager import AudioUtilsBackendManager
+assert audio.get_backend() == "wave" and isinstance(audio.backend_manager, AudioUtilsBackendManager)
+print("all there")
+"""
+
+
+def test_packages_have_their_modules_as_attributes():
+    result = subprocess.run([sys.executable, "-c", PARTS], capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("all there\n", "")
+
+
+def test_states_of_solvers_can_be_made_empty_and_filled():
+    parameter = nn.Variable.from_numpy_array(np.zeros(2), need_grad=True)
+    solver = S.Adam()
+    solver.set_parameters({"w": parameter})
+    state = S.SolverState()
+    assert (state.pstate, state.t) == ({}, 0) and S.SolverState().pstate is not state.pstate
+    state.t = 3
+    state.pstate = {name: nn.Variable.from_numpy_array(np.full(2, 0.5)) for name in ("mean", "var")}
+    solver.set_states({"w": state})
+    kept = solver.get_states()["w"]
+    assert kept.t == 3 and kept.pstate["var"].d.tolist() == [0.5, 0.5]
+
+
 @pytest.mark.parametrize("name", ["experimental", "models", "training", "utils.rnn", "experimental.viewers", "lms"])
 def test_a_module_that_is_first_imported_by_its_alias_is_loaded_once(name):
     real = "compat.lms" if name == "lms" else name
