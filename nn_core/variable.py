@@ -24,6 +24,7 @@ from nn_core.engine.error_messages.refusal import (
     require_fit,
 )
 from nn_core.engine.graph.backward import run_backward
+from nn_core.engine.graph.compile import holds_places
 from nn_core.engine.graph.forward import run_forward
 from nn_core.engine.graph.hooks import Hook
 from nn_core.engine.graph.lengths import move_origin, size_of
@@ -184,10 +185,15 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     @property
     def d(self) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array that shares memory; assigning copies values or fills with a number."""
+        """The values as a NumPy array that shares memory; assigning copies values or fills with a number.
+
+        The next pass may write its values into that array. Of ``max(x, only_index=True)``, of ``min``, and of these in
+        another shape it is a copy, as in NNabla: programs collect the choices that they have made.
+        """
         storage = self._fitted()
         try:
-            return storage.data.data
+            values = storage.data.data
+            return values.copy() if values.dtype.kind == "i" and holds_places(self) else values
         except GraphError:
             if not is_uncomputed(storage.data.synced):
                 raise

@@ -37,6 +37,7 @@ CONTRIB = "extensions/nn_ext_contrib/tests"
 #: The first words of a row, and the test that holds it to what it says.
 TESTS = {
     "`NanInfTracer(trace_nan=False": "tests/unit/utils/test_inspection.py::test_what_is_looked_for",
+    "`.d` of the places": f"{FACTS}::test_choices_that_a_program_collects_stay_what_they_were",
     "`TimeProfiler`": "tests/unit/utils/test_inspection.py::test_results_of_all_scopes",
     "boolean `additive_mask`": f"{OPERATORS}/test_attention.py::test_boolean_masks_of_several_heads",
     "gradient of an offset of": f"{OPERATORS}/test_convolution.py::test_the_gradient_of_offsets_at_the_border",

@@ -230,7 +230,8 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         """The values as a NumPy array that shares memory: writing to it changes this NdArray.
 
         Assigning an array copies its values, which are broadcast to the shape as in NumPy, and takes its dtype; assigning
-        a number fills with it. Where `nn_core.settings.strict_shapes` holds, an array must have the shape itself.
+        a number fills with it, and leaves arrays that were taken before alone. Where `nn_core.settings.strict_shapes` holds,
+        an array must have the shape itself.
         """
         return self.get_data("rw")
 
@@ -305,11 +306,11 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         self._shape, self._base, self.synced, self._window = other._shape, other._base, other.synced, other._window
 
     def zero(self) -> None:
-        """Set all values to zero, lazily."""
+        """Set all values to zero, lazily; NumPy views that a program holds keep what they show."""
         self.fill(0.0)
 
     def fill(self, value: float) -> None:
-        """Set all values to `value`, lazily."""
+        """Set all values to `value`, lazily; NumPy views that a program holds keep what they show."""
         if self._window is not None:
             cast(np.asarray(_number(value)), self.data)
         else:

@@ -6,6 +6,7 @@ last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 
 import itertools
 import math
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +37,15 @@ class Version:
 
 
 GRAPH_VERSION = Version()
+
+
+class Observed(threading.local):
+    """Whether a pass of this thread calls hooks, under which the memory that it has bound must not move."""
+
+    now = False
+
+
+OBSERVED: Final = Observed()
 
 
 def nothing() -> None:
@@ -119,6 +129,7 @@ class SyncedArray:
         "exported",
         "latest",
         "lease",
+        "left",
         "modifications",
         "pending_fill",
         "shape",
@@ -143,6 +154,8 @@ class SyncedArray:
         self.modifications = 0
         #: the views that users may hold, by the key of the copy
         self.exported: dict[Key, Callable[[], ExportedView | None]] | None = None
+        #: memory that was left to views, the last one under each key, and their link
+        self.left: dict[Key, tuple[Array, Callable[[], ExportedView | None]]] | None = None
 
     @property
     def dtype(self) -> str:
@@ -237,6 +250,8 @@ class SyncedArray:
         """Return the memory for `key`, about to be overwritten as a whole; all other copies become invalid."""
         if self.lease is not None:
             self._end_lease()
+        if self.exported is not None and not OBSERVED.now:
+            self._leave_to_viewers(key)
         array = self.buffer(key)
         self.pending_fill = None
         self.clear_called = False
@@ -302,6 +317,8 @@ class SyncedArray:
             self._end_lease()
         if value and self.latest is not None and misses(value, self.latest[1]):
             self._forget_latest()
+        if self.exported is not None and not OBSERVED.now:
+            self._leave_to_viewers()
         self.pending_fill = value
         self.clear_called = False
         self.modifications += 1
@@ -369,6 +386,32 @@ class SyncedArray:
         # the old
         if len(self.valid) != 1 or key not in self.valid:
             self.valid = {key}
+
+    def _leave_to_viewers(self, written: Key | None = None) -> None:
+        """Leave memory that programs look at to them, but for that under `written`: what comes now has memory of its own.
+
+        That is NNabla's way. So the gradients that a program has collected stay what they were when the next ones are
+        computed. Memory whose address others have stays.
+        """
+        moved = [key for key in self.exported or () if key != written and self._is_looked_at(key)]
+        for key in moved:
+            self._leave(key)
+        if moved and self.bound:
+            GRAPH_VERSION.advance()
+
+    def _is_looked_at(self, key: Key) -> bool:
+        """Return whether a program holds a view of the copy under `key`, and nobody its address."""
+        return self.exported is not None and isinstance(self.exported[key], weakref.ref) and self.is_exported(key)
+
+    def _leave(self, key: Key) -> None:
+        """Leave the copy under `key` to its viewers."""
+        assert self.exported is not None
+        link, array = self.exported[key], self.copies.pop(key)
+        self.valid = self.valid - {key}
+        spare = None if self.left is None else self.left.get(key)
+        if spare is not None and spare[1]() is None:  # for which plans are at hand: a program looks at one after the other
+            self.copies[key] = spare[0]
+        self.left = {**(self.left or {}), key: (array, link)}
 
     def _forget_latest(self) -> None:
         self.latest = None

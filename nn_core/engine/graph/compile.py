@@ -311,6 +311,15 @@ def is_view(node: Node) -> bool:
     )
 
 
+def holds_places(value: Value) -> bool:
+    """Return whether a value holds places of extrema, as that of `max(x, only_index=True)`, in whatever shape."""
+    node = value.producer
+    while node is not None and is_view(node) and node.inputs[0] is not None:
+        value = node.inputs[0]
+        node = value.producer
+    return node is not None and node.spec.name in ("Max", "Min") and node.spec.outputs[value.output_index].name == "index"
+
+
 def needed_data(node: Node) -> tuple[list[bool], list[bool]]:
     """Of which inputs and which outputs the gradient of `node` reads the data."""
     if node.python is not None:

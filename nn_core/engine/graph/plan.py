@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from nn_core.engine.arrays.leases import BufferLease
-from nn_core.engine.arrays.synced import GRAPH_VERSION, Key, Space, SyncedArray, ready
+from nn_core.engine.arrays.synced import GRAPH_VERSION, OBSERVED, Key, Space, SyncedArray, ready
 from nn_core.engine.dispatch.blame import note_by_frames
 from nn_core.engine.graph.call import KERNELS_VERSION
 from nn_core.engine.graph.conversion import Conversion
@@ -286,8 +286,12 @@ class Plan:
         if not hooks:
             return
         modified = sum([synced.modifications for synced, _ in self.leaves])
-        for hook in hooks:
-            hook(node)
+        outer, OBSERVED.now = OBSERVED.now, True
+        try:
+            for hook in hooks:
+                hook(node)
+        finally:
+            OBSERVED.now = outer
         if self.displaced:
             self._adopt_written()
         if modified != sum([synced.modifications for synced, _ in self.leaves]):

@@ -48,7 +48,7 @@ def test_public_programs_find_their_names():
     assert (result.stdout, result.stderr) == ("all there\n", "")
 
 
-#: What a package has as soon as it is imported itself.
+#: A program that reads the parts of packages after importing those alone.
 PARTS = """
 import nn_core.compat.nnabla
 import nnabla as nn
