@@ -555,8 +555,9 @@ def vat_noise(x=None, w=None, base_axis=1, eps=1.0, n_outputs=-1, outputs=None, 
         y: Scaled noise. Shape (N_1, ..., N_b, D_1, ..., D_m).
 
     Notes:
-        The backward pass writes the gradient of y over the values of w, as NNabla does: the next noise, x, is taken
-        from there. The gradient of w is eps times that of y, and x gets none: it is chosen, not derived.
+        The backward pass writes the gradient of w, which is eps times that of y, over the values of w, as NNabla does:
+        the next noise, x, is taken from there. The gradients of w and x themselves get nothing: this one is chosen, not
+        derived.
 
     Example:
         F.vat_noise(nn.Variable((8, 4)), nn.Variable((8, 4))).shape  # (8, 4)

@@ -25,6 +25,7 @@ from nn_core.engine.graph.python_function import PythonBackward
 from nn_core.engine.graph.zero_copy import arrangement_of, show_parts, show_whole
 from nn_core.errors import GraphError
 from nn_core.settings import is_enabled
+from nn_core.typing import Runner
 
 
 class GradientCompiler:
@@ -88,21 +89,24 @@ class GradientCompiler:
             return
         wanted = self._not_passed(node, kernel, wanted)
         if node.spec.has("keeps_gradient"):
-            self._keep_gradient(node)
-        if any(wanted):  # indices and labels have no gradient: that of their variables stays zero
+            self._keep_gradient(node, kernel)
+        elif any(wanted):  # indices and labels have no gradient: that of their variables stays zero
             self._add_kernel(node, kernel, wanted)
 
-    def _keep_gradient(self, node: Node) -> None:
-        """Write the gradient of the first output over the values of the last input, if that is a leaf."""
+    def _keep_gradient(self, node: Node, kernel: PreparedKernel) -> None:
+        """Write the gradient of the last input over its values, if it is a leaf, instead of handing it on."""
         value, target = node.inputs[-1], self._targets.get(node.storages[0])
-        if value is None or not value.is_leaf or target is None or target.buffer is None:
+        dtype = kernel.input_dtypes[-1]
+        if value is None or dtype is None or not value.is_leaf or target is None or target.buffer is None:
             return
-        synced, key = value.storage.data.synced, (target.buffer.space, target.buffer.dtype)
+        synced, key = value.storage.data.synced, (kernel.space, dtype)
         synced.make_contiguous(key)
         synced.readwrite(key)
         self._plan.rewritten.append(synced)
+        others = [False] * (len(node.inputs) - 1)
+        runner, read, _ = self._prepared(node, kernel, (*others, True))
         kept = self._builder.read(value.storage.data, key, True)
-        self._builder.add(None, assign, (kept, self._builder.laid_out(target.buffer, False)))
+        self._builder.add(node, runner, [*read, *[None for _ in others], kept], kernel.backend, strided=kernel.strided)
 
     def _not_passed(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
         """Let inputs share the gradient of the result where theirs is the same; return which others are wanted."""
@@ -179,10 +183,21 @@ class GradientCompiler:
         return self._plan.clear_buffer and not target.is_leaf and not target.value.persistent
 
     def _add_kernel(self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]) -> None:
-        """Return the gradient by the backend's kernel, or by the gradient rule."""
+        """Add the gradient by the backend's kernel, or by the gradient rule."""
         backend = kernel.backend
         if kernel.dynamic or _reads_what_changes(node):  # shapes and inputs are right once the function has run
             require_computed(node, node.storages[0].data.synced)
+        runner, read, flags = self._prepared(node, kernel, wanted)
+        # after the data was asked for, because the copies of that are operations too and come first
+        gradients, additions = self._input_targets(node, kernel, wanted, flags)
+        runner, additions = self._sums.accumulating(runner, gradients, additions, len(read))
+        self._builder.add(node, runner, [*read, *gradients], backend, strided=kernel.strided)
+        self._sums.accumulate(node, additions, backend)
+
+    def _prepared(
+        self, node: Node, kernel: PreparedKernel, wanted: tuple[bool, ...]
+    ) -> tuple[Runner, list[Buffer | None], Sequence[bool]]:
+        """Return what computes the wanted gradients, what it reads (data, gradients of results), and layouts by array."""
         data = self._data_read(node, kernel)
         grads = self._output_grads(node, kernel)
         flags = self._data.layout(node, kernel, data)
@@ -190,13 +205,7 @@ class GradientCompiler:
         if runner is None:  # the rule is array code, and takes arrays in whatever layout they have
             shapes = [None if value is None else value.plain_shape for value in node.inputs]
             runner = RuleRunner(kernel, shapes, [storage.data.shape for storage in node.storages], wanted)
-        data = self._laid_out(data, flags, kernel)
-        grads = self._laid_out(grads, flags[len(node.inputs) :], kernel)
-        # after the data was asked for, because the copies of that are operations too and come first
-        gradients, additions = self._input_targets(node, kernel, wanted, flags)
-        runner, additions = self._sums.accumulating(runner, gradients, additions, len(data) + len(grads))
-        self._builder.add(node, runner, [*data, *grads, *gradients], backend, strided=kernel.strided)
-        self._sums.accumulate(node, additions, backend)
+        return runner, [*self._laid_out(data, flags, kernel), *self._laid_out(grads, flags[len(node.inputs) :], kernel)], flags
 
     def _data_read(self, node: Node, kernel: PreparedKernel) -> list[Buffer | None]:
         """Return the data of inputs and outputs that the gradient reads, None for the others."""

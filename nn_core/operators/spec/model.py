@@ -69,7 +69,7 @@ TAGS: Final[Mapping[str, str]] = {
     "discontinuous": "a small change of an input can change the result by a jump: nothing that rounds is put before it",
     "selecting": "each element of the output is an element of an input, or a constant",
     "recomputable": "the results do not depend on what `updates` rewrites, and can be computed again",
-    "keeps_gradient": "backward() writes the gradient of the first output over the values of the last input",
+    "keeps_gradient": "backward() writes the gradient of the last input over its values, and hands no gradient on",
     "numeric_mask": "a graph whose input `mask` holds booleans, which would be added as 1 and 0, is refused",
     "passes_gradient": "the gradient of an input is that of the output, summed over the axes that were broadcast",
     "dynamic_shape": "the shape of the output is known only after it has run",

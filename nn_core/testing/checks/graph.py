@@ -28,6 +28,8 @@ class Graph:
         self.inputs = [_variable(array, case.dtype) for array in inputs]
         results = operator_of(case.spec)(*self.inputs, **case.sample.args)
         self.results: list[Variable] = list(results) if isinstance(results, tuple) else [results]
+        #: The input that gets its gradient as values.
+        self.kept = self.inputs[-1] if case.spec.has("keeps_gradient") else None
 
     @property
     def truth(self) -> Truth:
@@ -50,15 +52,23 @@ class Graph:
         return total
 
     def backward(self, root: Variable, **flags: Any) -> list[Numbers | None]:
-        """Gradients of the inputs, from zero."""
+        """Return the gradients of the inputs, from zero."""
         for variable in self.inputs:
             if variable is not None:
                 variable.grad.zero()
         root.backward(self.truth.grads[0] if root is self.results[0] else 1, **flags)
         return [
-            None if variable is None or not variable.need_grad else np.array(variable.grad.get_data("r"))
+            None if variable is None or not variable.need_grad else np.array(self._gradient_of(variable).get_data("r"))
             for variable in self.inputs
         ]
+
+    def _gradient_of(self, variable: Variable) -> NdArray:
+        if variable is not self.kept:
+            return variable.grad
+        require(
+            not np.any(variable.grad.get_data("r")), f"{self.case}: a gradient that is kept as values must go nowhere else"
+        )
+        return variable.data
 
 
 def check_graph(case: Case) -> None:
@@ -99,9 +109,8 @@ def _check_results(graph: Graph, root: Variable | None) -> None:
 
 def _require_inputs(graph: Graph) -> None:
     """Require that the passes leave the data of leaves alone, except for those in `updates` and where a gradient is kept."""
-    kept = len(graph.inputs) - 1 if graph.case.spec.has("keeps_gradient") else None
     for n, (variable, true) in enumerate(zip(graph.inputs, graph.truth.after, strict=True)):
-        if variable is not None and true is not None and n != kept:
+        if variable is not None and true is not None and variable is not graph.kept:
             compare(graph.case, graph.truth, variable.data.get_data("r"), true, f"input {n} after both passes")
 
 
