@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from nn_ext_cpu.kernels import KERNELS
 from nn_ext_cpu.updates import UPDATES, NativeUpdate
 
 _native.set_argument_error(ArgumentError)
+
+
+_INTEGERS: Final = frozenset({"int8", "uint8", "int32"})
 
 
 def _follow_switches() -> None:
@@ -80,7 +83,13 @@ class CpuBackend:
         return np.asarray(array)
 
     def copier(self, source: ArrayDesc, target: ArrayDesc) -> Runner | None:
-        """Return a kernel that copies an array over another of its shape, between layouts, and float32 and bfloat16."""
+        """Return a kernel that copies an array over another of its shape.
+
+        Between layouts of float32 and bfloat16, and from integers of 8 and 32 bits in C order to float32; None for others.
+        """
+        is_plain = source.strides is None and target.strides is None
+        if source.dtype in _INTEGERS and target.dtype == "float32" and is_plain:
+            return _native.prepare("integers_to_floats", [source, target])
         if source.dtype in FLOATING and target.dtype in FLOATING:
             return _native.prepare("pointwise", [source, target], program=[("copy", 1, [0], [])])
         return None

@@ -300,6 +300,34 @@ def test_levels_that_are_moved_stay_levels():
     assert names == {"Concatenate", "MaxPooling", "Pad", "QuantizeInteger", "MatMulInteger"}
 
 
+def test_levels_are_moved_between_a_dequantizer_and_a_quantizer():
+    nodes = [make("QuantizeLinear", ["x", "s", "z"], ["q0"])]
+    for number, (kind, *rest) in enumerate([("Reshape", "shape"), ("Transpose",), ("Unsqueeze", "axis"), ("Identity",)]):
+        settings = {"perm": [1, 0, 2]} if kind == "Transpose" else {}
+        nodes += [
+            make("DequantizeLinear", [f"q{number}", "s", "z"], [f"d{number}"]),
+            make(kind, [f"d{number}", *rest], [f"m{number}"], **settings),
+            make("QuantizeLinear", [f"m{number}", "s", "z"], [f"q{number + 1}"]),
+        ]
+    nodes += [make("QuantizeLinear", ["m3", "t", "z"], ["y"])]
+    constants = {
+        "s": np.float32(0.1),
+        "t": np.float32(0.3),
+        "z": np.uint8(7),
+        "shape": np.array([2, 3, 4]),
+        "axis": np.array([1]),
+    }
+    results = {"q4": (UINT8, [3, 1, 2, 4]), "y": (UINT8, [3, 1, 2, 4])}
+    model, feed = model_of(nodes, {"x": [2, 12]}, results, constants), {"x": FLOATS.reshape(-1)[:24].reshape(2, 12)}
+    for wanted, found in zip(expected(model, feed), run_model(model, feed), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    names = [function.name for function in functions_of([load(model).outputs["q4"]])]
+    assert names.count("QuantizeInteger") == 1
+    assert "DequantizeLinear" not in names
+    names = [function.name for function in functions_of([load(model).outputs["y"]])]
+    assert (names.count("QuantizeInteger"), names.count("DequantizeLinear")) == (2, 1)  # the steps have another length
+
+
 def test_levels_of_other_types_are_refused():
     model, _ = one_node("QuantizeLinear", {}, [FLOATS, SCALE, np.int32(0)])
     with pytest.raises(ArgumentError, match=r"com\.microsoft\.QuantizeLinear .*: levels of type int32"):

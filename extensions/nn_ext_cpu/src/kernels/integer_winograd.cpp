@@ -1,6 +1,10 @@
 #include "kernels/integer_winograd.hpp"
 
 #include <algorithm>
+#include <cstring>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "support/scratch.hpp"
 
@@ -14,10 +18,32 @@ constexpr int64_t kMostColumns = 32;     // of a panel
 
 int64_t rounded(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-/// Copies a few numbers; a call of the library takes longer than most rows of tiles.
-template <class T>
-void copy_few(const T* __restrict__ from, int64_t n, T* __restrict__ to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+/// Copies a few bytes; a call of the library takes longer than most rows of tiles.
+inline void copy_few(const uint8_t* from, int64_t n, uint8_t* to) {
+  for (; n >= 16; n -= 16, from += 16, to += 16) std::memcpy(to, from, 16);
+  if (n & 8) std::memcpy(to, from, 8), from += 8, to += 8;
+  if (n & 4) std::memcpy(to, from, 4), from += 4, to += 4;
+  if (n & 2) std::memcpy(to, from, 2), from += 2, to += 2;
+  if (n & 1) *to = *from;
+}
+
+inline void copy_few(const int32_t* from, int64_t n, int32_t* to) { std::memcpy(to, from, static_cast<size_t>(n) * 4); }
+
+/// to[2 i] = first[i], to[2 i + 1] = second[i]
+inline void interleave(const uint8_t* first, const uint8_t* second, int64_t n, uint8_t* to) {
+#ifdef __SSE2__
+  for (int64_t i = 0; i < n; i += 8) {  // panels have 8 columns and more
+    const __m128i x = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(first + i)),
+                  y = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(second + i));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i), _mm_unpacklo_epi8(x, y));
+  }
+#else
+  for (int64_t i = 0; i < n; ++i) to[2 * i] = first[i], to[2 * i + 1] = second[i];
+#endif
+}
+
+inline void interleave(const int32_t* first, const int32_t* second, int64_t n, int32_t* to) {
+  for (int64_t i = 0; i < n; ++i) to[2 * i] = first[i], to[2 * i + 1] = second[i];
 }
 
 /// Transformed images, their products, and what is made of these. Numbers of two channels follow each other in a pair:
@@ -99,11 +125,7 @@ class Block {
   void write(const T* from, int64_t panel, T* y) const {
     T lines[2][2 * kMostColumns];
     for (int64_t i = 0; i < 2; ++i) {
-      const T *left = from + 2 * i * width_, *right = left + width_;
-      for (int64_t t = 0; t < width_; ++t) {
-        lines[i][2 * t] = left[t];
-        lines[i][2 * t + 1] = right[t];
-      }
+      interleave(from + 2 * i * width_, from + (2 * i + 1) * width_, width_, lines[i]);
     }
     const int64_t tiles = s_.tile_columns(), first = panel * width_, count = std::min(width_, tiles_ - first);
     int64_t row = part_.first_row + first / tiles, column = first % tiles;

@@ -3,7 +3,8 @@
 //                        -> y (max(A, B), M, N), int32; A and B are equal, or one of them is 1
 //   matmul_levels        the same with scale and zero point of y after b; the scale has one element or N -> y, levels
 //   quantize_integers    x float32, scale float32, zero point -> y of the dtype of the zero point
-// Scales and zero points of the last one have one element, or one for each place of the setting `axis`. Sums are exact
+//   integers_to_floats   x int8, uint8 or int32 -> y float32
+// Scales and zero points of quantize_integers have one element, or one for each place of the setting `axis`. Sums are exact
 // and wrap around as int32. O(M K N).
 #include <algorithm>
 #include <vector>
@@ -225,6 +226,46 @@ class QuantizeIntegers : public Op {
   bool is_uniform_;
 };
 
+/// Integers as floating-point numbers.
+class IntegersToFloats : public Op {
+ public:
+  explicit IntegersToFloats(const Signature& s) {
+    NN_CHECK(s.has(0), "array 0 must be given, got none");
+    dtype_ = s.arrays[0]->dtype;
+    NN_CHECK(dtype_ == DType::kInt8 || dtype_ == DType::kUInt8 || dtype_ == DType::kInt32,
+             "array 0 must hold int8, uint8 or int32");
+    size_ = s.contiguous(0, dtype_).size();
+    NN_CHECK(s.contiguous(1).size() == size_, "arrays must have equal sizes, got others");
+  }
+
+  void run(void* const* arrays) const override {
+    const auto* x = static_cast<const char*>(arrays[0]);
+    auto* y = static_cast<float*>(arrays[1]);
+    const int64_t item = item_size(dtype_);
+    parallel_for(
+        size_, 16384, [&](int64_t begin, int64_t end, int) { convert(x + begin * item, end - begin, y + begin); }, 64);
+  }
+
+  bool independent_of_threads() const override { return true; }
+  double cost() const override { return static_cast<double>(size_) * 0.2; }
+
+ private:
+  void convert(const void* x, int64_t n, float* y) const {
+    if (dtype_ == DType::kInt32) {
+      const auto* sums = static_cast<const int32_t*>(x);
+      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(sums[i]);
+      return;
+    }
+    const float one = 1.0f;
+    const int32_t zero = 0;
+    loops_.dequantize(x, n, &one, &zero, false, level_type(dtype_), y);
+  }
+
+  const IntegerLoops& loops_ = *vectors().integers;
+  DType dtype_;
+  int64_t size_;
+};
+
 template <bool ToLevels>
 std::unique_ptr<Op> make_matmul(const Signature& s) {
   return std::make_unique<MatmulIntegers>(s, ProductPlaces(ToLevels));
@@ -236,6 +277,7 @@ void register_integers(Registry& registry) {
   registry.add("matmul_integers", make_matmul<false>);
   registry.add("matmul_levels", make_matmul<true>);
   registry.add("quantize_integers", make<QuantizeIntegers>);
+  registry.add("integers_to_floats", make<IntegersToFloats>);
 }
 
 }  // namespace nn_cpu

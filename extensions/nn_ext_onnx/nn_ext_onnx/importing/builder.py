@@ -15,7 +15,7 @@ from nn_core.ext import NNCoreError, budget
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, computed, evaluate, require_small
 from nn_ext_onnx.importing.host import as_levels, kind_on_host, moved, moves_levels, needs_host, on_host
-from nn_ext_onnx.importing.levels import find_product, origin_of
+from nn_ext_onnx.importing.levels import find_movement, find_product, origin_of
 from nn_ext_onnx.importing.registry import FROM_NUMBERS, Converter, Node, find, number_type
 from nn_ext_onnx.importing.values import (
     COMPUTED,
@@ -242,6 +242,7 @@ class Builder:
     def _converter(self, node: Node) -> "Converter | None":
         """Return the converter of a node; None where whole numbers need the host, or there is none."""
         convert = find_product(node) or find(_domain(node.proto), node.kind, node.opset)
+        convert = find_movement(node, convert) or convert
         if convert is not None and moves_levels(node):
             return functools.partial(moved, convert)
         return None if needs_host(node) else convert

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_ext_onnx.importing.registry import Converter, Node
 from nn_ext_onnx.importing.values import Array, Value
 
@@ -86,3 +89,42 @@ def find_product(node: Node) -> Converter | None:
     fits, convert = _PRODUCTS[node.kind]
     able = left.is_of_bytes and right.is_of_bytes and left.is_along(None) and fits(node, left, right)
     return convert if able else None
+
+
+#: Operators that move the elements of their first input.
+_MOVEMENTS: Final = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+
+
+def find_movement(node: Node, convert: Converter | None) -> Converter | None:
+    """Return what moves the levels of which the first input was made; None where it was not, or the node does more."""
+    if convert is None or node.kind not in _MOVEMENTS or node.proto.domain not in ("", "ai.onnx"):
+        return None
+    origin = None if node.optional(0) is None else node[0].origin
+    if origin is None or not origin.is_of_bytes or not origin.is_along(None) or fixed(node[0]) is not None:
+        return None
+    return partial(_moved, convert, origin)
+
+
+def _moved(convert: Converter, origin: Origin, node: Node) -> nn.Variable:
+    """Return the values of the levels that are moved."""
+    levels = replace(node, inputs=[origin.levels, *node.inputs[1:]], dtypes=[origin.levels.dtype])
+    made = convert(levels)
+    assert isinstance(made, nn.Variable)
+    node.origin = replace(origin, levels=Value("levels", origin.levels.dtype, variable=made), axis=0)
+    scale = _number(origin.scale, made.ndim)
+    if origin.zero_point is None:
+        return made * scale
+    return F.dequantize_linear(made, scale, _number(origin.zero_point, made.ndim))
+
+
+def _number(value: Value, ndim: int) -> nn.Variable:
+    return nn.Variable.from_numpy_array(value.array.reshape((1,) * ndim))
+
+
+def same_levels(origin: Origin | None, scale: Value, zero_point: Value | None, dtype: np.dtype[Any]) -> bool:
+    """Return whether a quantizer gives the levels of which a value was made, by the same scale and zero point."""
+    if origin is None or not origin.is_of_bytes or origin.levels.dtype != dtype or not origin.is_along(None):
+        return False
+    pairs = [(origin.scale, scale), (origin.zero_point, zero_point)]
+    numbers = [[0.0 if value is None else fixed(value) for value in pair] for pair in pairs]
+    return all(a is not None and b is not None and np.size(a) == np.size(b) == 1 and np.all(a == b) for a, b in numbers)

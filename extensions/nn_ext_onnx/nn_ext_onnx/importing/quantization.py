@@ -10,7 +10,7 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.convolution import geometry, window_pads
-from nn_ext_onnx.importing.levels import Origin, fixed, origin_of, product_of_levels
+from nn_ext_onnx.importing.levels import Origin, fixed, origin_of, product_of_levels, same_levels
 from nn_ext_onnx.importing.registry import Node, operator
 from nn_ext_onnx.importing.values import LEVELS, Array, UnsupportedError, Value
 
@@ -60,6 +60,8 @@ def _quantize(node: Node) -> nn.Variable:
     require_levels(dtype)
     zero_point = zero(dtype, node.ndim) if node.optional(2) is None else _quantized(node, 2)
     sums = node[0].origin
+    if sums is not None and same_levels(sums, node[1], node.optional(2), dtype):
+        return sums.levels.variable
     if sums is not None and sums.levels.dtype == np.int32 and node[1].size == 1 and fixed(node[1]) is not None:
         step = node[1].array.reshape(()) / sums.scale.array
         return rounded(sums.levels.variable, constant(step), zero_point, dtype == sums.operand)
