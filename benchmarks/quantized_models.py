@@ -1,10 +1,12 @@
 """Inference of models that ONNX Runtime quantized: imported by nn_ext_onnx, and run by ONNX Runtime; both also in float32.
 
+Beside these stands what `nn_core.utils.quantization` makes of the float32 model, compared with ONNX Runtime's QDQ.
+
     python -m benchmarks.quantized_models [--rounds 20]
 
 Networks with random weights (a residual one like ResNet-18, a separable one like MobileNet, a transformer of six layers) are
-quantized dynamically, as QDQ and as QOperator. All run in this process on one thread and take turns; the figure is the
-processor's time of the fastest run.
+quantized dynamically, as QDQ and as QOperator. All forms of a network run in this process on one thread and take turns; the
+figures are the processor's time of the fastest run and of the middle one.
 """
 
 import os
@@ -129,14 +131,40 @@ def quantized(model: onnx.ModelProto, folder: Path) -> dict[str, Path]:
     return paths
 
 
-def measured(path: Path, x: Any, rounds: int) -> tuple[float, float]:
-    """Return the times of both."""
-    runs: list[Callable[[], Any]] = [make(path, x) for make in (imported, session)]
-    for run in runs * 3:
+def calibrated(path: Path, x: Any) -> Callable[[], Any]:
+    """Return a run of the float32 model as this package quantizes it."""
+    import nn_core as nn
+    import nn_ext_onnx
+    from nn_core.ext_utils import get_extension_context
+    from nn_core.utils.quantization import quantize
+
+    rng = np.random.default_rng(1)
+    with nn.context_scope(get_extension_context("cpu")):
+        samples = np.concatenate([rng.normal(size=x.shape).astype(np.float32) for _ in range(2)])
+        network = quantize(nn_ext_onnx.load(path), calibration=samples)
+    return lambda: network(x)
+
+
+def measured(runs: dict[Any, Callable[[], Any]], rounds: int) -> dict[Any, tuple[float, float]]:
+    """Return the fastest and the middle time of each run."""
+    for run in [*runs.values()] * 3:
         run()
-    times = [[milliseconds(run) for run in runs] for _ in range(rounds)]
-    ours, theirs = np.min(times, axis=0)
-    return float(ours), float(theirs)
+    times = np.array([[milliseconds(run) for run in runs.values()] for _ in range(rounds)])
+    return {name: (float(np.min(column)), float(np.median(column))) for name, column in zip(runs, times.T, strict=True)}
+
+
+def rows_of(name: str, paths: dict[str, Path], x: Any, rounds: int) -> list[str]:
+    """Measure the forms of a network; return the rows of the table."""
+    runs: dict[Any, Callable[[], Any]] = {("ours", form): imported(path, x) for form, path in paths.items()}
+    runs |= {("theirs", form): session(path, x) for form, path in paths.items()}
+    runs["ours", "calibrated"] = calibrated(paths["float32"], x)
+    found = measured(runs, rounds)
+    whole, rows = found["ours", "float32"][0], []
+    for form in (*paths, "calibrated"):
+        ours, theirs = found["ours", form], found["theirs", "QDQ" if form == "calibrated" else form]
+        cells = [f"{fastest:.2f} ({middle:.2f})" for fastest, middle in (ours, theirs)]
+        rows.append(f"| {name} | {form} | {' | '.join(cells)} | {ours[0] / theirs[0]:.2f} | {ours[0] / whole:.2f} |")
+    return rows
 
 
 @click.command()
@@ -152,11 +180,8 @@ def main(rounds: int, names: tuple[str, ...]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             model = NETWORKS[name]()
             shape = [axis.dim_value for axis in model.graph.input[0].type.tensor_type.shape.dim]
-            x, whole = np.random.default_rng(2).normal(size=shape).astype(np.float32), 0.0
-            for form, path in quantized(model, Path(folder)).items():
-                ours, theirs = measured(path, x, rounds)
-                whole = whole or ours
-                click.echo(f"| {name} | {form} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} | {ours / whole:.2f} |")
+            x = np.random.default_rng(2).normal(size=shape).astype(np.float32)
+            click.echo("\n".join(rows_of(name, quantized(model, Path(folder)), x, rounds)))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kTileRows = kWidth == 16 ? 12 : (kWidth == 8 ? 6 : 4);
 constexpr int64_t kColumns = 2 * kWidth;
+constexpr int64_t kLine = 32;  // numbers of a line of the cache
 
 using Sums = uint32_t __attribute__((vector_size(kWidth * 4)));  // unsigned numbers wrap around
 using Shorts = int16_t __attribute__((vector_size(kWidth * 4)));
@@ -60,13 +61,18 @@ void tile(int64_t k, const int16_t* a, int64_t lda, const int16_t* b, int64_t ld
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) sum[i][v] = Sums{};
   }
-  for (int64_t p = 0; p < k; p += 2, b += ldb) {
-    const Shorts row[2] = {load_vector<Shorts>(b), load_vector<Shorts>(b + kColumns)};
+  for (int64_t first = 0; first < k; first += kLine) {
+    // a tile reads pieces of many rows, which processors do not take for one stream
+    for (int i = 0; i < Rows; ++i) __builtin_prefetch(a + (i + Rows) * lda + first);
+    const int64_t last = k - first < kLine ? k : first + kLine;
+    for (int64_t p = first; p < last; p += 2, b += ldb) {
+      const Shorts row[2] = {load_vector<Shorts>(b), load_vector<Shorts>(b + kColumns)};
 #pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-      const Shorts x = splat_pair(a + i * lda + p);
+      for (int i = 0; i < Rows; ++i) {
+        const Shorts x = splat_pair(a + i * lda + p);
 #pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) sum[i][v] += pair_sums(x, row[v]);
+        for (int v = 0; v < 2; ++v) sum[i][v] += pair_sums(x, row[v]);
+      }
     }
   }
 #pragma GCC unroll 16
