@@ -21,6 +21,12 @@ Pairs pairs(const uint32_t* p) {
   return v;
 }
 
+Sums sums(const int32_t* p) {
+  Sums v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+
 void store(Pairs v, uint32_t* p) { __builtin_memcpy(p, &v, sizeof(v)); }
 
 /// Each second place from p on.
@@ -107,12 +113,14 @@ void winograd_columns(const uint32_t* h, int64_t ldh, int64_t tiles, uint32_t* t
 void winograd_output(const int32_t* m, int64_t stride, int32_t* y) {
   for (int64_t v = 0; v < kColumns; v += kWidth) {
     Sums line[2][4];
+#pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
-      Sums p[4];
-      for (int i = 0; i < 4; ++i) __builtin_memcpy(&p[i], m + (4 * i + j) * stride + v, sizeof(Sums));
-      line[0][j] = p[0] + p[1] + p[2];
-      line[1][j] = p[1] - p[2] - p[3];
+      const int32_t* p = m + j * stride + v;
+      const Sums p0 = sums(p), p1 = sums(p + 4 * stride), p2 = sums(p + 8 * stride), p3 = sums(p + 12 * stride);
+      line[0][j] = p0 + p1 + p2;
+      line[1][j] = p1 - p2 - p3;
     }
+#pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
       const Whole first = reinterpret_cast<Whole>(line[i][0] + line[i][1] + line[i][2]) >> 2,
                   second = reinterpret_cast<Whole>(line[i][1] - line[i][2] - line[i][3]) >> 2;
