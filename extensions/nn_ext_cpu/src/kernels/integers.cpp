@@ -4,8 +4,8 @@
 //   matmul_levels        the same with scale and zero point of y after b; the scale has one element or N -> y, levels
 //   quantize_integers    x float32, scale float32, zero point -> y of the dtype of the zero point
 //   integers_to_floats   x int8, uint8 or int32 -> y float32
-// Scales and zero points of quantize_integers have one element, or one for each place of the setting `axis`. Sums are exact
-// and wrap around as int32. O(M K N).
+// Scales and zero points of quantize_integers have one element, or one for each place of the setting `axis`. Sums are
+// exact and wrap around as int32. O(M K N).
 #include <algorithm>
 #include <vector>
 

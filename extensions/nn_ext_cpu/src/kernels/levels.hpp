@@ -2,6 +2,7 @@
 // zero points have a dtype of their own. (a - p) (b - q) is a b less products of sums and zero points, modulo 2^32.
 #pragma once
 
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -160,6 +161,25 @@ std::shared_ptr<WeightCache> cache_of(const std::string& layout, int64_t bytes, 
 
 inline WeightCache::Packed find(const std::shared_ptr<WeightCache>& cache, const void* weights) {
   return cache == nullptr ? nullptr : cache->find(static_cast<const float*>(weights));
+}
+
+/// Copies few bytes; a call of the library takes longer than most lines of an image.
+inline void copy_bytes(const uint8_t* from, int64_t n, uint8_t* to) {
+  if (n >= 16) {
+    for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(to + i, from + i, 16);
+    std::memcpy(to + n - 16, from + n - 16, 16);
+  } else if (n >= 4) {
+    const int64_t half = n >= 8 ? 8 : 4;
+    if (half == 8) {
+      std::memcpy(to, from, 8);
+      std::memcpy(to + n - 8, from + n - 8, 8);
+    } else {
+      std::memcpy(to, from, 4);
+      std::memcpy(to + n - 4, from + n - 4, 4);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  }
 }
 
 inline double product_cost(int64_t m, int64_t n, int64_t k) {
