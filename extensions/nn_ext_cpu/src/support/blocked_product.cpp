@@ -12,9 +12,9 @@ namespace {
 constexpr int64_t kDepth = 320;                         // a panel of b of this depth stays in the first-level cache
 constexpr int64_t kRows = 192;                          // a block of a with these rows stays in the second-level cache
 constexpr int64_t kMaxRows = 2048, kMaxColumns = 3072;  // of a and b that are packed at a time
-constexpr int64_t kPanels = 8;       // panels of b that are packed at a time where only one block of a reads them
-constexpr int64_t kGrain = 500'000;  // products of elements that are worth a thread's while
-constexpr int64_t kPiecesEach = 4;   // pieces for a thread, so that a slow one holds up the others for a piece only
+constexpr int64_t kPanels = 8;      // panels of b that are packed at a time where only one block of a reads them
+constexpr double kGrain = 4.4e6;    // bytes of products of elements that are worth a thread's while
+constexpr int64_t kPiecesEach = 4;  // pieces for a thread, so that a slow one holds up the others for a piece only
 
 int64_t parts_of(int64_t length, int64_t most) { return (length + most - 1) / most; }
 
@@ -115,7 +115,7 @@ void blocked_product(int64_t m, int64_t n, int64_t k, MatrixOf<T> a, MatrixOf<T>
   const int64_t size_of_a = rows.size * depth.size, size_of_b = shares_b ? columns.size * depth.size : 0;
   Scratch scratch(Scratch::bytes<T>(size_of_a) + Scratch::bytes<T>(size_of_b));
   auto *packed_a = scratch.take<T>(size_of_a), *packed_b = shares_b ? scratch.take<T>(size_of_b) : nullptr;
-  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const double work = sizeof(T) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const int threads = static_cast<int>(std::clamp(work / kGrain, 1.0, static_cast<double>(num_threads())));
   as_team(threads, columns.count * depth.count * (2 * rows.count + 1), [&](Team& team) {
     int64_t stage = 0;
