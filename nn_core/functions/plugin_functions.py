@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
+from nn_core.engine.dispatch.blame import named
 from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
@@ -53,12 +54,13 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
 
 def composite(offer: Offer) -> Callable[..., Any]:
     """Return the function that `offer` names: imperative beside an NdArray, and built again where shapes change."""
-    return _composite(PLUGINS.offers.load(offer))
+    return _composite(PLUGINS.offers.load(offer), offer.plugin, offer.info.name)
 
 
 @cache
-def _composite(target: Callable[..., Any]) -> Callable[..., Any]:
-    return follows_shapes(one_kind(target))
+def _composite(target: Callable[..., Any], plugin: str, name: str) -> Callable[..., Any]:
+    guarded = named(target, plugin, f"the function F.{name}")
+    return follows_shapes(one_kind(guarded if guarded is target else wraps(target)(guarded)))
 
 
 class PluginNamespace:

@@ -217,3 +217,41 @@ def test_operators_have_topics_and_tags_of_plugins():
 def test_words_carry_the_name_of_their_plugin(offered, name, message):
     with pytest.raises(PluginError, match=message):
         offered("words", ext.WordInfo(name=name, role="tag"))
+
+
+def _exits(*_):
+    raise SystemExit(3)
+
+
+def _fails(*_):
+    raise ValueError("no such thing")
+
+
+def test_composites_name_their_plugin(offered):
+    _exits.__globals__["__name__"] = "offering"  # as if the module of the plugin had it
+    try:
+        offered("composites", ext.CompositeInfo(name="offering_twice", target=_exits))
+        with pytest.raises(PluginError, match=r"F\.offering_twice of plugin 'offering': must not end the program"):
+            F.offering_twice(nn.Variable((2,)))
+        ext.unregister("offering")
+        offered("composites", ext.CompositeInfo(name="offering_twice", target=_fails))
+        with pytest.raises(ValueError, match="no such thing") as caught:
+            F.offering_twice(nn.Variable((2,)))
+        assert caught.value.__notes__ == ["nn_core: in the function F.offering_twice of plugin 'offering'"]
+    finally:
+        _exits.__globals__["__name__"] = __name__
+
+
+def test_a_fusion_that_exits_is_left_out(offered, caplog):
+    module = __name__
+    _exits.__globals__["__name__"] = "offering"
+    try:
+        offered("passes", ext.PassInfo(name="leaves", role="fusion", target=_exits))
+        ext.find_extension("passes", "leaves")
+        x = nn.Variable.from_numpy_array([1.0, -1.0])
+        y = F.relu(F.tanh(x))
+        y.forward(clear_buffer=True)
+    finally:
+        _exits.__globals__["__name__"] = module
+    assert y.d[1] == 0
+    assert "must not end the program, got SystemExit: 3" in caplog.text

@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol
 
 from nn_core.engine.arrays.synced import SyncedArray
 from nn_core.engine.dispatch.blame import PluginCall, reason_of
+from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.known import KnownOperators
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.registry import spec_of
@@ -105,7 +106,7 @@ def reads(known: KnownOperators, node: Node) -> bool:
 def _fusions() -> Iterator[tuple[str, str, Fusion]]:
     for offer in PLUGINS.offered("passes", unlisted=False):
         if offer.role == "fusion":
-            fusion = _sound(offer.label, PLUGINS.offers.load(offer))
+            fusion = _sound(offer)
             if fusion is not None:
                 yield offer.plugin, offer.label, fusion
 
@@ -114,16 +115,17 @@ def _fusions() -> Iterator[tuple[str, str, Fusion]]:
 _TOLD: Final[set[str]] = set()
 
 
-def _sound(label: str, make: Callable[[], Fusion]) -> Fusion | None:
+def _sound(offer: Offer) -> Fusion | None:
     """Return the fusion, or None where it is none: every program would fail by it, those too that do not use its plugin."""
     try:
-        fusion = make()
-        reason, _ = _fault(fusion), fusion.settings
+        with offer.called():
+            fusion: Fusion = PLUGINS.offers.load(offer)()
+            reason, _ = _fault(fusion), fusion.settings
     except Exception as error:  # a plugin may raise anything
         reason = reason_of(error)
     if not reason:
         return fusion
-    _leave_out(label, reason)
+    _leave_out(offer.label, reason)
     return None
 
 
