@@ -85,7 +85,10 @@ def _transposed_pads(node: Node, whole: Sequence[int], strides: Sequence[int], m
     wanted = shape[-n:] if shape is not None else [length * step for length, step in zip(node.shape[2:], strides, strict=True)]
     found = []
     for length, extra, target in zip(whole, more, wanted, strict=True):
-        total = max(length + extra - target, 0)
+        total = length + extra - target
+        if total < 0:  # zeros follow
+            found.append((0, total))
+            continue
         less, rest = total // 2, total - total // 2
         found.append((less, rest) if auto == "SAME_UPPER" else (rest, less))
     return found

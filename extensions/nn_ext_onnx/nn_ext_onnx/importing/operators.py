@@ -24,6 +24,7 @@ _TOPICS: Final = (
     "reduction",
     "shape",
     "trees",
+    "windows",
 )
 
 
