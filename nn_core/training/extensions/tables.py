@@ -5,11 +5,12 @@ import math
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from nn_core.engine.runtime.schemas import checked_state
-from nn_core.files import atomic_writer
+from nn_core.files import atomic_writer, open_to_read, require_regular
 from nn_core.files.atomic import is_full
 from nn_core.logger import logger
 from nn_core.training.extensions.averages import Averages
@@ -57,6 +58,8 @@ class Log(Averages):
             if self._is_behind:
                 self._write_all(path)
             else:
+                with suppress(FileNotFoundError):
+                    require_regular(path)  # opening a pipe would wait for a reader
                 with path.open("ab" if self._length else "wb") as file:
                     self._length += file.write(_line(self.entries[-1]))
             self._is_behind = False
@@ -116,7 +119,7 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 def _starts_with(path: Path, content: bytes) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return file.read(len(content)) == content
     except FileNotFoundError:
         return False

@@ -9,11 +9,13 @@ from nn_core import monitor
 from nn_core.data import array_sources, tar
 from nn_core.data.file_cache import CacheDataSource, write_cache
 from nn_core.data.images import read_image
+from nn_core.data.parquet import ParquetDataSource
 from nn_core.data.sound import read_sound
 from nn_core.data.source import SimpleDataSource
 from nn_core.data.table import CsvDataSource
 from nn_core.data.uri import FileReader
 from nn_core.errors import FileFormatError
+from nn_core.training.extensions.tables import Log
 from nn_core.utils.callback import get_best_from_status
 
 READERS = {
@@ -27,6 +29,8 @@ READERS = {
     "page.txt": lambda path: FileReader(str(path)).open(),
     "loss.series.txt": monitor.plot_series,
     "loss.timer.txt": monitor.plot_time_elapsed,
+    "log.jsonl": lambda path: Log()._write(path),
+    "samples.parquet": ParquetDataSource,
     "status.json": lambda path: get_best_from_status(type("Args", (), {"outdir": path.parent})),
 }
 
