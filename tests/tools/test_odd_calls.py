@@ -121,6 +121,8 @@ def test_arguments_outside_of_the_domain_are_not_judged():
     arrays["x0"] = arrays["x0"] * 0 + 2
     right, _ = run("nn_core", case, arrays)
     assert odd_calls.judge(case, arrays, right, {}) == {"arguments": "outside the domain"}
+    arrays["x0"] = np.ones_like(arrays["x0"], np.float16)  # in which the limit just below 1 is 1
+    assert odd_calls.judge(case, arrays, right, {}) == {"arguments": "outside the domain"}
 
 
 def test_gradients_that_are_no_slopes_are_those_of_the_rule():

@@ -172,7 +172,8 @@ def _as_one_pass(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> d
 def _is_defined(case: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bool:
     """Tell whether the function is defined for these arrays."""
     limits = DOMAINS.get(case["api"], {})
-    return all(bool(np.all((arrays[name] >= low) & (arrays[name] <= high))) for name, (low, high) in limits.items())
+    values = {name: arrays[name].astype(np.float64) for name in limits}  # in halves a limit just below 1 would be 1
+    return all(bool(np.all((values[name] >= low) & (values[name] <= high))) for name, (low, high) in limits.items())
 
 
 def _verdict(ours: bool | None, theirs: bool | None) -> str:
