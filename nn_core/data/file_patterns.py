@@ -47,12 +47,13 @@ def _with_braces(name: str) -> Iterator[str]:
         yield from _with_braces(name[: match.start()] + choice + name[match.end() :])
 
 
-def _choices(text: str) -> list[str]:
+def _choices(text: str) -> Iterable[str]:
+    """Return the names that braces stand for, one after the other: the first file that does not exist ends them."""
     numbers = _RANGE.fullmatch(text)
     if numbers is None:
         return text.split(",")
     first, last = numbers[1], numbers[2]
-    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+    return (str(number).zfill(len(first)) for number in range(int(first), int(last) + 1))
 
 
 def _matching(function: str, name: str, extensions: tuple[str, ...]) -> list[Path]:

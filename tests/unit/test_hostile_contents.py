@@ -14,9 +14,10 @@ import nn_core.solvers as S
 from nn_core.data.array_sources import Hdf5DataSource
 from nn_core.data.file_cache import DataSourceWithFileCacheError
 from nn_core.data.tar import TarDataSource
-from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
+from nn_core.errors import ArgumentError, FileFormatError, MissingFileError, NNCoreError, ShapeError, SpecError
 from nn_core.files import Entry, read_entries, write_entries
 from nn_core.monitor import Monitor, MonitorSeries, MonitorTimeElapsed
+from nn_core.operators.spec.load import loads
 from nn_core.training import load_checkpoint, save_checkpoint
 from nn_core.training.runs import RECORD, RunFolder
 
@@ -120,3 +121,19 @@ def test_numbers_of_updates(t):
 def test_settings_of_image_augmentation(name, value):
     with pytest.raises(ArgumentError, match="image_augmentation: "):
         F.image_augmentation(nn.Variable((1, 3, 8, 8)), **{name: value})
+
+
+def test_arrays_of_more_axes_than_numpy_has():
+    x = nn.Variable((1,) * 100)
+    with pytest.raises(ShapeError, match=r"an array of the host must have at most 64 axes, got 100"):
+        F.tanh(x).forward()
+
+
+def test_a_key_of_more_digits_than_python_prints():
+    with pytest.raises(SpecError, match=r"acme.yaml:1: keys must be strings, got int"):
+        loads("- {name: acme.S, 0x" + "f" * 5000 + ": swish}", "acme.yaml")
+
+
+def test_a_pattern_of_many_files_ends_at_the_first_that_is_missing(tmp_path):
+    with pytest.raises(MissingFileError, match="files must exist, got none for"):
+        TarDataSource(f"{tmp_path}/{{0..99999999999}}.tar")

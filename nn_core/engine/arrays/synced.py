@@ -16,7 +16,7 @@ import numpy as np
 
 from nn_core.engine.arrays.casting import NARROW, cast, dtype_of, in_dtype, is_held, misses, not_whole
 from nn_core.engine.arrays.leases import UNCOMPUTED, BufferLease
-from nn_core.errors import GraphError, HostMemoryError
+from nn_core.errors import GraphError, HostMemoryError, ShapeError
 from nn_core.typing import Array, Backend, Shape
 
 ALIGNMENT_BYTES = 64
@@ -91,7 +91,10 @@ def host_empty(shape: Shape, dtype: str) -> Array:
             f"memory: an array must fit into what the host has left, got {n_bytes / 2**30:.1f} GiB for {shape} of {dtype}"
         ) from error
     start = -raw.ctypes.data % ALIGNMENT_BYTES
-    return raw[start : start + n_bytes].view(kind).reshape(shape)
+    try:
+        return raw[start : start + n_bytes].view(kind).reshape(shape)
+    except ValueError as error:  # NumPy's own limit
+        raise ShapeError(f"memory: an array of the host must have at most 64 axes, got {len(shape)}") from error
 
 
 HOST = Space("host", host_empty, np.array, np.asarray)

@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import SpecError
 
 _SafeLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -242,7 +243,7 @@ class _Open:
     def _take_key(self, key: Any, event: Any, content: PlacedMapping) -> None:
         line = event.start_mark.line + 1
         if not isinstance(key, str):
-            raise SpecError(f"{content.file}:{line}: keys must be strings, got {key!r}")
+            raise SpecError(f"{content.file}:{line}: keys must be strings, got {described(key)}")
         if key in content:
             raise SpecError(f"{content.file}:{line}: keys must be unique, got a second {key!r}")
         content.lines[key] = line

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 NAMES: Final = ("FLOAT32", "FIXED16", "FIXED8", "SIGN")
 FLOAT32, FIXED16, FIXED8, SIGN = range(4)
 _DTYPES: Final = {FLOAT32: np.dtype("<f4"), FIXED16: np.dtype("<i2"), FIXED8: np.dtype("<i1")}
-_WRITTEN: Final = re.compile(r"(FLOAT32|FIXED16|FIXED8|SIGN)(?:_(\d+))?")
+_WRITTEN: Final = re.compile(r"(FLOAT32|FIXED16|FIXED8|SIGN)(?:_(\d{1,9}))?")
 #: Four bits hold the number of binary digits after the point.
 _MOST_DIGITS: Final = 15
 

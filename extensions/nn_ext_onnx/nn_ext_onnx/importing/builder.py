@@ -42,6 +42,27 @@ class TooLargeError(Exception):
     """A model that has more nodes than the budget of readers, with loops and functions written out; how many so far."""
 
 
+def n_written_out(nodes: Sequence[onnx.NodeProto], functions: Mapping[tuple[str, str], onnx.FunctionProto]) -> int:
+    """Return how many nodes there are with the model's own functions written out, as far as these may nest.
+
+    Functions that call each other twice make 2**depth nodes of a short file: they are counted before any is built.
+    """
+    known: dict[tuple[str, str, int], int] = {}
+
+    def counted(nodes: Sequence[onnx.NodeProto], depth: int) -> int:
+        return len(nodes) + sum(within(_domain(node), node.op_type, depth) for node in nodes)
+
+    def within(domain: str, name: str, depth: int) -> int:
+        own = functions.get((domain, name))
+        if own is None or depth > MAX_DEPTH:
+            return 0
+        if (domain, name, depth) not in known:
+            known[domain, name, depth] = counted(own.node, depth + 1)
+        return known[domain, name, depth]
+
+    return counted(nodes, 1)
+
+
 class Scope(dict[str, Value]):
     """Values by name; those of the graph around are seen in subgraphs."""
 

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, FileFormatError, budget, open_to_read
-from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError
+from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_written_out
 from nn_ext_onnx.importing.checking import check
 from nn_ext_onnx.importing.external import read_external
 from nn_ext_onnx.importing.operators import load_operators
@@ -137,6 +137,8 @@ class Loader:
         if self.opsets.get("", 1) > newest:
             raise ArgumentError(f"load: the operator set must be at most {newest}, got {self.opsets['']}")
         check(self.model)
+        n_nodes = n_written_out(self.graph.node, self.functions)
+        budget().require("nodes", n_nodes, "load_onnx: nodes of the model, with its functions written out,")
 
     def load(self, dimensions: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> Network:
         """Build the graph; inputs whose numbers it needs are taken from `values`."""
@@ -217,7 +219,7 @@ class Loader:
         if is_float(dtype) or dtype.kind == "b":
             variable = nn.Variable(shape)
         else:
-            variable = nn.Variable.from_numpy_array(held(np.zeros(shape, dtype)))
+            variable = nn.Variable.from_numpy_array(np.broadcast_to(held(np.zeros((), dtype)), shape))
         variable.name = entry.name
         network.inputs[entry.name] = variable
         return Value(entry.name, dtype, variable=variable, sources=sources)
