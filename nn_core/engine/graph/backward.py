@@ -59,7 +59,7 @@ def run_backward(
         completions = _unseen(completions, hooks, finish)
     plan: BackwardPlan | None = None
     # a pass that nobody looks into, of a graph that was made for this one pass
-    if clear_buffer and hooks is None and finish is None and _may_replay(root, grad):
+    if clear_buffer and hooks is None and _may_replay(root, grad, finish):
         plan = _run_replayed(root, grad, completions)
         if plan is None:
             return
@@ -69,22 +69,19 @@ def run_backward(
         raise refuse_turn("backward")
     try:
         plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None, completions)
-        _run_plan(plan, grad, hooks, finish)
-    finally:
-        turn.release()
-
-
-def _run_plan(
-    plan: BackwardPlan, grad: Any, hooks: tuple[list[NodeHook], list[NodeHook]] | None, finish: Callable[[Node], object] | None
-) -> None:
-    """Run a plan whose leaf gradients are as it expects; if it fails, those that were zero are zero again."""
-    try:
         plan.set_start(grad)
         plan.run(hooks, finish)
         plan.give_up_forward_data()
     except BaseException:
-        plan.give_zeros_back()
+        _give_zeros_back(plan)
         raise
+    finally:
+        turn.release()
+
+
+def _give_zeros_back(plan: BackwardPlan | None) -> None:
+    if plan is not None:
+        plan.give_zeros_back()
 
 
 def _checked_start(root: Value, grad: Any) -> Any:
@@ -132,10 +129,10 @@ def _end_traces(root: Value) -> None:
             trace.end()
 
 
-def _may_replay(root: Value, grad: Any) -> bool:
+def _may_replay(root: Value, grad: Any, finish: object) -> bool:
     # with None a pass reads the gradient of the root, which no template knows; and a root with plans is part of a
     # static graph
-    return grad is not None and not root.plans and is_enabled("replay")
+    return finish is None and grad is not None and not root.plans and is_enabled("replay")
 
 
 def _warn_of_no_gradient(root: Value) -> None:
@@ -185,7 +182,7 @@ def _run_replayed(root: Value, grad: Any, completions: Completions | None) -> Ba
 
 
 def _run_template(template: replay.Template, structure: replay.Structure, root: Value, grad: Any) -> None:
-    """`_run_plan` for a template."""
+    """Run a template whose leaf gradients are as it expects; if it fails, those that were zero are zero again."""
     try:
         template.plan.set_start(grad)
         template.run(structure, root)
