@@ -386,7 +386,8 @@ def _is_floating(spec: FunctionSpec, sample: Sample) -> bool:
     """Return whether the first output is, as it must be in a chain."""
     if spec.outputs[0].dtype != "same":
         return spec.outputs[0].dtype == "float"
-    given = zip(input_entries(spec, len(sample.inputs)), numbers_of(spec, sample), strict=True)
+    arrays = numbers_of(spec, sample)
+    given = zip(input_entries(spec, len(arrays)), arrays, strict=True)
     kinds = [array.dtype.kind for entry, array in given if array is not None and entry.dtype == "same"]
     return kinds[:1] == ["f"]
 

@@ -136,10 +136,11 @@ def run_kernel(
     results = results if isinstance(results, tuple) else (results,)
     types["same"] = same_dtype(spec, arrays, dtype)
     entries = made_entries(spec, len(results), shapes)
-    return tuple(
-        result if result is None or entry is None else np.asarray(result).astype(types[entry.dtype], copy=False)
-        for result, entry in zip(results, entries, strict=True)
-    )
+    with np.errstate(all="ignore"):
+        return tuple(
+            result if result is None or entry is None else np.asarray(result).astype(types[entry.dtype], copy=False)
+            for result, entry in zip(results, entries, strict=True)
+        )
 
 
 def gradients(
