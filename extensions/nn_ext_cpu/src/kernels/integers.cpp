@@ -102,7 +102,8 @@ class MatmulIntegers : public Op {
 
   void part(void* const* arrays, const uint8_t* a, Lines rows, const void* right, Lines columns, LevelScales scales,
             int64_t offset) const {
-    const int64_t piece = std::min<int64_t>(rows.count, 96), n = columns.count;
+    const int64_t piece = std::min<int64_t>(rows.count, std::max<int64_t>(kNumbers / std::max<int64_t>(k_, 1), 96));
+    const int64_t n = columns.count;
     Scratch scratch(Scratch::bytes<char>(left_bytes(piece, k_)) + Scratch::bytes<int32_t>(2 * n) +
                     Scratch::bytes<int32_t>(2 * piece));
     auto* left = scratch.take<char>(left_bytes(piece, k_));
@@ -157,6 +158,8 @@ class MatmulIntegers : public Op {
     for (int64_t i = 0; i < m; ++i) shares[i] = added(0, zero, shares[i]);
     terms.rows = shares;
   }
+
+  static constexpr int64_t kNumbers = 131072;  // of the left matrix that are widened at once
 
   const IntegerLoops& loops_ = *vectors().integers;
   std::string isa_ = vectors().isa;

@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kPanelBytes = 16384;  // of a panel that stays in the first-level cache
 constexpr int64_t kRows = 96;           // of a piece of the left matrix that stays in the second-level cache
 constexpr int64_t kMostColumns = 32;    // of a panel
+constexpr int64_t kLeftBytes = 262144;  // of a left matrix that stays in the second-level cache
 
 int64_t rounded(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
@@ -88,18 +89,26 @@ void integer_product_levels(const IntegerLoops& loops, const IntegerPart& part, 
                             const LevelScales& scales, uint8_t* y, int64_t ldy) {
   const int64_t depth = integer_depth(part.k), step = piece_depth(loops), width = loops.columns;
   const auto* panels = static_cast<const int16_t*>(part.right) + part.first * depth;
-  int32_t sums[kRows * kMostColumns];
-  for (int64_t i = 0; i < part.m; i += kRows) {
+  const auto block = [&](int64_t i, int64_t j) {
+    int32_t sums[kRows * kMostColumns];
     const int64_t rows = std::min(kRows, part.m - i);
+    for (int64_t p = 0; p < std::max<int64_t>(depth, 1); p += step) {
+      loops.product(rows, width, std::min(step, depth - p), part.a + i * part.lda + p, part.lda,
+                    panels + j * depth + p * width, 2 * width, p > 0, sums, width);
+    }
+    LevelScales own = scales;
+    if (own.rows != nullptr) own.rows += i;
+    if (own.columns != nullptr) own.columns += j;
+    loops.requantize(rows, std::min(width, part.n - j), at(terms, i, j), sums, width, own, y + i * ldy + j, ldy);
+  };
+  // what is larger than the second-level cache is read once
+  if (part.m * depth * 2 <= kLeftBytes) {
     for (int64_t j = 0; j < part.n; j += width) {
-      for (int64_t p = 0; p < std::max<int64_t>(depth, 1); p += step) {
-        loops.product(rows, width, std::min(step, depth - p), part.a + i * part.lda + p, part.lda,
-                      panels + j * depth + p * width, 2 * width, p > 0, sums, width);
-      }
-      LevelScales own = scales;
-      if (own.rows != nullptr) own.rows += i;
-      if (own.columns != nullptr) own.columns += j;
-      loops.requantize(rows, std::min(width, part.n - j), at(terms, i, j), sums, width, own, y + i * ldy + j, ldy);
+      for (int64_t i = 0; i < part.m; i += kRows) block(i, j);
+    }
+  } else {
+    for (int64_t i = 0; i < part.m; i += kRows) {
+      for (int64_t j = 0; j < part.n; j += width) block(i, j);
     }
   }
 }
