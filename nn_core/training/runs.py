@@ -161,7 +161,9 @@ class RunFolder:
         except FileNotFoundError:
             return []
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            logger.warning("%s is passed over, since it does not read whole: %s", path, error)
+            aside = path.with_name(f"{RECORD}.unreadable")
+            logger.warning("%s is moved to %s, since it does not read whole: %s", path, aside.name, error)
+            path.replace(aside)  # a link itself, and not what it leads to
             return []
         if content.get("format") != _FORMAT:
             raise ArgumentError(f"run: {path} must have format {_FORMAT}, got {content.get('format')!r} of a later nn_core")

@@ -106,6 +106,19 @@ def test_a_record_of_runs_that_is_nested_without_end(tmp_path):
     assert RunFolder(tmp_path)._read() == []
 
 
+def test_what_is_no_record_of_runs_is_kept_and_not_written_through(tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(b"\xff")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / RECORD).symlink_to(other)
+    runs = RunFolder(folder)
+    runs.open(resume=False, overwrite=False, known=None, files=["log.jsonl"])
+    runs.close()
+    assert other.read_bytes() == b"\xff"
+    assert (folder / f"{RECORD}.unreadable").is_symlink() and json.loads((folder / RECORD).read_text())["runs"]
+
+
 @pytest.mark.parametrize("t", [-1, 2**63])
 def test_numbers_of_updates(t):
     solver = S.Adafactor()

@@ -173,7 +173,7 @@ def test_a_damaged_record_loses_no_checkpoint(make, tmp_path, caplog):
     (tmp_path / "runs.json").write_text("{")
     with pytest.raises(ArgumentError, match=r"got checkpoint-00000012.npz of run"):
         make(12).run()
-    assert "runs.json is passed over, since it does not read whole" in caplog.text
+    assert "runs.json is moved to runs.json.unreadable, since it does not read whole" in caplog.text
     make(14).run(resume=True)
     (tmp_path / "runs.json").write_text('{"format": 2, "runs": []}')
     with pytest.raises(ArgumentError, match=r"runs.json must have format 1, got 2 of a later nn_core"):
