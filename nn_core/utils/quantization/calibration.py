@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.data.iterator import DataIterator
 from nn_core.errors import ArgumentError
 from nn_core.variable import Variable
 
@@ -108,7 +110,8 @@ def batches_of(inputs: Mapping[str, Variable], calibration: Any) -> list[dict[st
     Args:
         inputs: The inputs of the network.
         calibration: Samples, an array for each input by name, or one array for the only input; or an iterable of batches,
-            each such a mapping, an array, or a tuple of which the first entries are for the inputs in order.
+            each such a mapping, an array, or a tuple of which the first entries are for the inputs in order. Of a data
+            iterator one epoch is taken.
 
     Raises:
         ArgumentError: when samples have other shapes than the inputs, or there are none.
@@ -118,6 +121,8 @@ def batches_of(inputs: Mapping[str, Variable], calibration: Any) -> list[dict[st
         raise ArgumentError(
             f"quantize: calibration must be arrays or an iterable of batches, got {type(calibration).__name__}"
         )
+    if isinstance(pieces, DataIterator):  # gives batches for ever
+        pieces = itertools.islice(pieces, -(-pieces.size // pieces.batch_size))
     found: list[dict[str, Array]] = []
     for piece in pieces:
         found += _cut(inputs, _by_name(inputs, piece))

@@ -78,8 +78,8 @@ def quantize(
             `outputs`, as `nn_core.utils` loads it; or a Module of one input.
         inputs: The inputs by name or in order; None: all leaves that are neither trained nor parameters.
         calibration: Typical samples: an array (N, ...) for the only input, arrays by the names of the inputs, or an
-            iterable of batches, such as a data iterator: tuples whose first entries are for the inputs in order. A few
-            hundred samples are enough.
+            iterable of batches, such as a data iterator, of which one epoch is taken: tuples whose first entries are for
+            the inputs in order. A few hundred samples are enough.
         method: How ranges follow from the values of the samples: "minmax", the smallest and the largest one;
             "percentile", without the farthest ones; "mse", the part of the range with the least mean squared error.
         percentile: For "percentile": so many percent of the values are not above the upper end, and as many not below

@@ -10,6 +10,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.errors import ArgumentError
 from nn_core.graph_rewriting import functions_of
+from nn_core.utils.data_iterator import data_iterator_simple
 from nn_core.utils.quantization import quantize
 from nn_core.utils.quantization.calibration import Range, scale_of
 
@@ -100,6 +101,16 @@ def test_batches_come_in_several_forms(rng):
     found = [quantize(y, {"x": x, "z": z}, calibration=form)(a[:2], b[:2]) for form in forms]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_a_data_iterator_gives_one_epoch(rng):
+    x = nn.Variable((4, 5))
+    y = PF.affine(x, 3)
+    samples = rng.normal(size=(10, 5)).astype(np.float32)
+    with data_iterator_simple(lambda k: (samples[k],), len(samples), 4) as batches:
+        found = quantize(y, [x], calibration=batches)
+    given = [samples[[*range(k, min(k + 4, 10)), *range(max(k + 4 - 10, 0))]] for k in (0, 4, 8)]
+    np.testing.assert_array_equal(found(samples[:4]), quantize(y, [x], calibration=given)(samples[:4]))
 
 
 def test_modules_and_several_results(rng):
