@@ -13,6 +13,9 @@ from typing import Any, Final
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 #: Longest message about a file: its beginning and its end, which may be a hint.
 _LONGEST_START, _LONGEST_END = 1500, 500
+#: Words of more characters are cut; of them the ends stay. Paths have at most 4,096.
+_LONG_WORD: Final = re.compile(r"\S{4200,}")
+_WORD_ENDS: Final = 200
 
 
 class NNCoreError(Exception):
@@ -24,7 +27,7 @@ class NNCoreError(Exception):
 
     def __init__(self, *args: object, **attributes: Any) -> None:
         # texts of messages may come from files: names of parameters, of states, of axes
-        super().__init__(*(escaped(arg) if isinstance(arg, str) else arg for arg in args), **attributes)
+        super().__init__(*(_with_short_words(escaped(arg)) if isinstance(arg, str) else arg for arg in args), **attributes)
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows."""
@@ -93,6 +96,11 @@ def quoted(text: object, longest: int = 60) -> str:
 def escaped(text: str) -> str:
     """Return `text` with escapes for characters that a terminal would act on."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _with_short_words(text: str) -> str:
+    """Return `text` with the middle left out of words that no reader could take in, such as a name of 50,000 letters."""
+    return _LONG_WORD.sub(lambda found: f"{found[0][:_WORD_ENDS]}[...]{found[0][-_WORD_ENDS:]}", text)
 
 
 def _cut(text: str) -> str:

@@ -101,6 +101,11 @@ def test_errors_escape_what_a_terminal_acts_on():
     assert issubclass(DataSourceWithFileCacheError, NNCoreError)
 
 
+def test_errors_cut_words_that_nobody_reads():
+    text = str(ArgumentError(f"names must be known, got {'a' * 50_000!r}\n  hint: b"))
+    assert len(text) < 500 and text.startswith("names must be known, got 'aaa") and text.endswith("aaa'\n  hint: b")
+
+
 def test_a_record_of_runs_that_is_nested_without_end(tmp_path):
     (tmp_path / RECORD).write_text("[" * 100_000)
     assert RunFolder(tmp_path)._read() == []
