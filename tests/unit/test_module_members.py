@@ -122,8 +122,10 @@ def test_the_extension_decides_the_format(tmp_path):
     assert zipfile.is_zipfile(tmp_path / "m.npz")
     assert (tmp_path / "m.safetensors").read_bytes()[8:9] == b"{"
     for call in (net.save_parameters, net.load_parameters):
-        with pytest.raises(ArgumentError, match=r"_parameters: the extension must be one of .h5, .npz, .*, got '.pt'"):
-            call(tmp_path / "m.pt")
+        with pytest.raises(ArgumentError, match=r"_parameters: the extension must be one of .h5, .npz, .*, got '.abc'"):
+            call(tmp_path / "m.abc")
+    with pytest.raises(ArgumentError, match=r"must be one that is written, got '\.pt', which is only read"):
+        net.save_parameters(tmp_path / "m.pt")
     assert not (tmp_path / "m.pt").exists()
 
 

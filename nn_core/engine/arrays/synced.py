@@ -4,11 +4,12 @@ A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is 
 last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 """
 
+import contextlib
 import itertools
 import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -43,6 +44,15 @@ class Observed(threading.local):
     """Whether a pass of this thread calls hooks, under which the memory that it has bound must not move."""
 
     now = False
+
+    @contextlib.contextmanager
+    def during(self) -> Iterator[None]:
+        """Let memory stay where it is in a ``with`` block."""
+        outer, self.now = self.now, True
+        try:
+            yield
+        finally:
+            self.now = outer
 
 
 OBSERVED: Final = Observed()

@@ -106,7 +106,6 @@ class Watch:
 
 WATCH = Watch()
 
-
 #: How often functions have failed in a plan while kernels were to be chosen anew.
 _RETRIED: Final["weakref.WeakKeyDictionary[Node, int]"] = weakref.WeakKeyDictionary()
 
@@ -286,12 +285,9 @@ class Plan:
         if not hooks:
             return
         modified = sum([synced.modifications for synced, _ in self.leaves])
-        outer, OBSERVED.now = OBSERVED.now, True
-        try:
+        with OBSERVED.during():
             for hook in hooks:
                 hook(node)
-        finally:
-            OBSERVED.now = outer
         if self.displaced:
             self._adopt_written()
         if modified != sum([synced.modifications for synced, _ in self.leaves]):

@@ -28,6 +28,17 @@ class QuantizedNetwork:
         outputs: the results by name.
         in_integers: the names of the functions that became products of integers, in order.
         in_floats: the names of those that compute with floating-point numbers.
+
+    Example:
+        >>> import nn_core as nn
+        >>> from nn_core.utils.quantization import quantize
+        >>> x = nn.Variable((4, 5), name="x")
+        >>> y = nn.layers.Affine(3)(x)
+        >>> quantized = quantize(y, [x], calibration=np.random.default_rng(0).normal(size=(32, 5)))
+        >>> quantized
+        QuantizedNetwork(1 products of integers, 0 functions of floats)
+        >>> quantized(np.zeros((4, 5))).shape
+        (4, 3)
     """
 
     def __init__(

@@ -30,6 +30,10 @@ def boxes():
     return nn.Variable.from_numpy_array([[0, 1, 1, 7, 7]])
 
 
+def number(value):
+    return nn.Variable.from_numpy_array(np.array([value]))
+
+
 def levels(*shape):
     return nn.Variable.from_numpy_array(np.random.default_rng(3).integers(-128, 128, shape, np.int8))
 
@@ -41,6 +45,10 @@ DECONVOLUTION = {**CONVOLUTION, "output_padding": 1}
 FUNCTIONS = {
     "convolution": (lambda **k: F.convolution(image(), weight(6, 4, 3, 3), **k), CONVOLUTION),
     "conv_integer": (lambda **k: F.conv_integer(levels(2, 4, 9, 9), levels(6, 4, 3, 3), **k), CONVOLUTION),
+    "qlinear_conv": (
+        lambda **k: F.qlinear_conv(levels(2, 4, 9, 9), levels(6, 4, 3, 3), number(70.0), levels(1), **k),
+        CONVOLUTION,
+    ),
     "fused_convolution": (lambda **k: F.fused_convolution(image(), weight(6, 4, 3, 3), **k), CONVOLUTION),
     "deconvolution": (lambda **k: F.deconvolution(image(), weight(4, 6, 3, 3), **k), DECONVOLUTION),
     "depthwise_convolution": (lambda **k: F.depthwise_convolution(image(), weight(4, 3, 3), **k), CONVOLUTION),

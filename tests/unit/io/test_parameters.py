@@ -179,7 +179,7 @@ def test_names_of_scopes_and_parameters_do_not_mix(tmp_path, name, message):
     ("names", "message"),
     [
         (["w", "w/b"], "p.npz: a parameter must not be inside another one, got 'w/b'"),
-        (["a//b"], "p.npz: parameters must have names, got 'a//b'"),
+        (["a//b"], "p.npz: names must have parts between slashes .*, got 'a//b'"),
     ],
 )
 def test_files_that_contradict_themselves(tmp_path, names, message):

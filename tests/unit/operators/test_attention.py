@@ -158,7 +158,8 @@ def test_caches_of_a_graph_are_written_in_place() -> None:
     q, k, v = (nn.Variable.from_numpy_array(normal(1, 2, 1, 4).astype(np.float32)) for _ in range(3))
     k_cache, v_cache, lengths = nn.Variable((1, 2, 3, 4)), nn.Variable((1, 2, 3, 4)), nn.Variable((1,))
     y = F.cached_attention(q, k, v, k_cache, v_cache, lengths)
-    k_cache.d, v_cache.d, memory = 0, 0, k_cache.d
+    k_cache.d, v_cache.d = 0, 0
+    memory = k_cache.d
     for length in range(3):
         lengths.d = length
         y.forward(clear_buffer=True)

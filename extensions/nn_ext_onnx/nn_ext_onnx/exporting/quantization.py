@@ -176,6 +176,8 @@ def _quotient(call: Call, index: int) -> Value:
 
 @converter("QuantizeInteger")
 def _quantize_integer(call: Call) -> Value:
+    if call[2].dtype.kind == "f":
+        raise NotExportableError(f"the zero point must be an integer, got {call[2].dtype}")
     return _rounded(call, call.x, call[1], call.shapes[1], call[2], call.shapes[2])
 
 
