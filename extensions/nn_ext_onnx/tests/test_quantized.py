@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 import nn_ext_onnx.importing.builder as builder
 from extensions.nn_ext_onnx.tests.quantized import (
@@ -335,3 +335,13 @@ def test_levels_of_other_types_are_refused():
     model, _ = one_node("QLinearConv", {"channels_last": 1}, [*X, *X, *Y])
     with pytest.raises(ArgumentError, match=r"com\.microsoft\.QLinearConv .*: channels_last"):
         load(model)
+
+
+def test_scales_beyond_any_number_are_refused():
+    text = (
+        '<ir_version: 8, opset_import: ["": 13]> g (uint8[2, 2] x) => (uint8[2, 2] y) '
+        "<float large = {3e38}, float one = {1}, uint8 zero = {0}, uint8[2, 2] w = {1, 2, 3, 4}> "
+        "{ y = QLinearMatMul(x, large, zero, w, large, zero, one, zero) }"
+    )
+    with pytest.raises(ArgumentError, match=r"QLinearMatMul .*: scales of which the product and quotient are not finite"):
+        load(parser.parse_model(text))

@@ -173,7 +173,10 @@ def ratio(ndim: int, factors: Sequence[tuple[Value, int | None]], divisor: Value
         y = reduce(F.mul2, [scales(value, ndim, axis) for value, axis in factors])
         return y if divisor is None else y / scales(divisor, ndim)
     arrays = [value.array.reshape(_stretching(value.shape, ndim, axis)) for value, axis in factors]
-    total = reduce(np.multiply, arrays) / (1 if divisor is None else divisor.array.reshape((1,) * ndim))
+    with np.errstate(all="ignore"):
+        total = reduce(np.multiply, arrays) / (1 if divisor is None else divisor.array.reshape((1,) * ndim))
+    if not np.isfinite(total).all():
+        raise UnsupportedError("scales of which the product and quotient are not finite")
     return constant(total)
 
 
@@ -192,7 +195,8 @@ def requantized(
     """
     made = dtype if zero_point is None else zero_point.dtype
     shift = zero(dtype, sums.ndim) if zero_point is None else scales(zero_point, sums.ndim)
-    step = constant(1 / np.asarray(factor.d)) if factor.parent is None else 1 / factor
+    with np.errstate(all="ignore"):  # a scale of 0 makes zeros
+        step = constant(1 / np.asarray(factor.d)) if factor.parent is None else 1 / factor
     return rounded(sums, step, shift, made == operand)
 
 
