@@ -4,18 +4,18 @@ A ``SyncedArray`` keeps copies by memory space and dtype and knows which one is 
 last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 """
 
-import contextlib
 import itertools
 import math
-import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from nn_core.engine.arrays.casting import NARROW, cast, dtype_of, in_dtype, is_held, misses, not_whole
+from nn_core.engine.arrays.exported_views import OBSERVED as OBSERVED
+from nn_core.engine.arrays.exported_views import ExportedView
 from nn_core.engine.arrays.leases import UNCOMPUTED, BufferLease
 from nn_core.errors import GraphError, HostMemoryError, ShapeError
 from nn_core.typing import Array, Backend, Shape
@@ -38,24 +38,6 @@ class Version:
 
 
 GRAPH_VERSION = Version()
-
-
-class Observed(threading.local):
-    """Whether a pass of this thread calls hooks, under which the memory that it has bound must not move."""
-
-    now = False
-
-    @contextlib.contextmanager
-    def during(self) -> Iterator[None]:
-        """Let memory stay where it is in a ``with`` block."""
-        outer, self.now = self.now, True
-        try:
-            yield
-        finally:
-            self.now = outer
-
-
-OBSERVED: Final = Observed()
 
 
 def nothing() -> None:
@@ -112,23 +94,6 @@ HOST = Space("host", host_empty, np.array, np.asarray)
 _SMALL: Final = 6e4
 
 Key: TypeAlias = tuple[Space, str]
-
-
-class ExportedView:
-    """A link between an array and the user's views of it, which keep it alive as long as they live.
-
-    NumPy lets a view of a view refer to the memory itself, but not past an object that is no array.
-    """
-
-    __slots__ = ("__weakref__", "array")
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        interface: dict[str, Any] = self.array.__array_interface__
-        return interface
 
 
 class SyncedArray:
