@@ -72,6 +72,7 @@ TAGS: Final[Mapping[str, str]] = {
     "keeps_gradient": "backward() writes the gradient of the last input over its values, and hands no gradient on",
     "numeric_mask": "a graph whose input `mask` holds booleans, which would be added as 1 and 0, is refused",
     "passes_gradient": "the gradient of an input is that of the output, summed over the axes that were broadcast",
+    "copied_index": "`y.d` of the output `index` is a copy, since programs collect the choices that they have made",
     "dynamic_shape": "the shape of the output is known only after it has run",
 }
 

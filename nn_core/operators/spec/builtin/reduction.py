@@ -33,7 +33,7 @@ MAX = FunctionSpec(
         ArgSpec(name="with_index", type="bool", default=False),
         ArgSpec(name="only_index", type="bool", default=False),
     ),
-    backward=BackwardSpec(needs=("x", "y")), tags=("selecting",),
+    backward=BackwardSpec(needs=("x", "y")), tags=("selecting", "copied_index"),
 )
 
 MIN = FunctionSpec(
@@ -46,7 +46,7 @@ MIN = FunctionSpec(
         ArgSpec(name="with_index", type="bool", default=False),
         ArgSpec(name="only_index", type="bool", default=False),
     ),
-    backward=BackwardSpec(needs=("x", "y")), tags=("selecting",),
+    backward=BackwardSpec(needs=("x", "y")), tags=("selecting", "copied_index"),
 )
 
 NORM = FunctionSpec(
