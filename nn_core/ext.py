@@ -3,6 +3,7 @@
 docs/plugins.md walks through a plugin; examples/plugin_minimal and examples/plugin_backend are complete ones.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -145,6 +146,7 @@ __all__ = [
     "ViewerInfo",
     "WordInfo",
     "atomic_writer",
+    "axis_lengths",
     "budget",
     "contents_of",
     "crc32",
@@ -310,6 +312,30 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
     found = PLUGINS.offers.load(offer, part)
     if part == "write_network":  # a plugin writes what it knows of functions, and the graph may have more
         found = import_module("nn_core.io.networks").knowing_writer(offer.plugin, found)
+    return found
+
+
+def axis_lengths(command: str, given: Sequence[str]) -> dict[str, int]:
+    """Return the lengths of axes by name, as commands take them in their option ``--dimension``.
+
+    Args:
+        command: Name of the command, for the message.
+        given: Texts of the form ``NAME=LENGTH``.
+
+    Raises:
+        ArgumentError: when one has another form.
+
+    Example:
+        >>> from nn_core.ext import axis_lengths
+        >>> axis_lengths("export-c", ["batch=8", "words=128"])
+        {'batch': 8, 'words': 128}
+    """
+    found = {}
+    for text in given:
+        name, _, length = text.partition("=")
+        if not name or not length.isdecimal():
+            raise ArgumentError(f"{command}: --dimension must be NAME=LENGTH, got {text!r}")
+        found[name] = int(length)
     return found
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nn_core.errors import ArgumentError
-from nn_core.ext import find_extension
+from nn_core.ext import axis_lengths, find_extension
 from nn_core.network_summary import summary
 from nn_core.parameter import parameter_scope
 
@@ -23,7 +23,7 @@ def summaries(path: Path, names: Sequence[str], batch_size: int, dimensions: Seq
         ArgumentError: when no package reads the format, or there is no network of a name.
     """
     read = find_extension("file_formats", path.suffix.lower(), "read_network")
-    settings: dict[str, Any] = {"dimensions": lengths_of("summary", dimensions)} if dimensions else {}
+    settings: dict[str, Any] = {"dimensions": axis_lengths("summary", dimensions)} if dimensions else {}
     with parameter_scope("", {}):
         loaded = read(path, batch_size=batch_size, **settings)
         found: Mapping[str, Any] = getattr(loaded, "networks", None) or {getattr(loaded, "name", "") or "network": loaded}
@@ -31,18 +31,3 @@ def summaries(path: Path, names: Sequence[str], batch_size: int, dimensions: Seq
         if unknown:
             raise ArgumentError(f"summary: --network must be one of {list(found)}, got {unknown[0]!r}")
         return "\n".join(f"Network {name}:\n{summary(list(found[name].outputs.values()))}" for name in names or found)
-
-
-def lengths_of(command: str, given: Sequence[str]) -> dict[str, int]:
-    """Return the lengths of axes by name.
-
-    Raises:
-        ArgumentError: when one is not written as NAME=LENGTH.
-    """
-    found = {}
-    for text in given:
-        name, _, length = text.partition("=")
-        if not name or not length.isdecimal():
-            raise ArgumentError(f"{command}: --dimension must be NAME=LENGTH, got {text!r}")
-        found[name] = int(length)
-    return found

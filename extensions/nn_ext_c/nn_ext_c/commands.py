@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, find_extension, open_to_read
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, axis_lengths, find_extension, open_to_read
 from nn_ext_c.exporting import export
 from nn_ext_c.integer.calibration import METHODS
 
@@ -52,23 +52,13 @@ def export_c(
 def _loaded(path: Path, name: str | None, batch_size: int, dimension: tuple[str, ...]) -> Any:
     """Return a network with inputs and outputs by name."""
     read = find_extension("file_formats", path.suffix, "read_network")
-    loaded = read(path, batch_size=batch_size, **({"dimensions": _lengths(dimension)} if dimension else {}))
+    loaded = read(path, batch_size=batch_size, **({"dimensions": axis_lengths("export-c", dimension)} if dimension else {}))
     networks = getattr(loaded, "networks", None)
     if networks is None:
         return loaded
     if not networks or (name is not None and name not in networks):
         raise ArgumentError(f"export-c: --name must be one of {list(networks)}, got {name!r}")
     return networks[name] if name is not None else next(iter(networks.values()))
-
-
-def _lengths(dimension: tuple[str, ...]) -> dict[str, int]:
-    found = {}
-    for text in dimension:
-        key, _, length = text.partition("=")
-        if not key or not length.isdecimal():
-            raise ArgumentError(f"export-c: --dimension must be NAME=LENGTH, got {text!r}")
-        found[key] = int(length)
-    return found
 
 
 def _samples(path: Path) -> Any:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import click
 
-from nn_core.ext import ArgumentError, Entry, atomic_writer
+from nn_core.ext import ArgumentError, Entry, atomic_writer, axis_lengths
 from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import print_text
-from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
+from nn_ext_nnp.commands.dimensions import dimension_option
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.exchange import translate, write_other
@@ -111,7 +111,7 @@ def convert(
     """
     if export_format != _C_SOURCE:
         _check_format("--export-format", export_format, [output])
-    lengths, kind = lengths_of(dimensions), output.suffix.lower()
+    lengths, kind = axis_lengths("convert", dimensions), output.suffix.lower()
     is_onnx = export_format != _C_SOURCE and _is_onnx([output])
     if is_onnx and len(files) == 1 and _is_onnx(files):
         translate(files[0], output, _samples(batch_size), lengths, **_onnx_settings(define_version))

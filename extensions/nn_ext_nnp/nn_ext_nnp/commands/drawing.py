@@ -12,10 +12,10 @@ import click
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.experimental.viewers import SimpleGraph
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, path_below
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, path_below
 from nn_core.monitor import plot_series as draw_series
 from nn_core.monitor import plot_time_elapsed as draw_times
-from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
+from nn_ext_nnp.commands.dimensions import dimension_option
 from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.commands.networks import networks_of
 
@@ -132,7 +132,7 @@ def draw_graph(config: Path, output_dir: Path, network: tuple[str, ...], kind: s
     Example: nn-core draw_graph -o pictures -f html network.nnp
     """
     with nn.parameter_scope("", {}):
-        networks = networks_of(config, "draw_graph", network, lengths_of(dimensions))
+        networks = networks_of(config, "draw_graph", network, axis_lengths("draw_graph", dimensions))
         pictures = _pictures(list(networks), output_dir, kind)
         output_dir.mkdir(parents=True, exist_ok=True)
         for name, picture in pictures.items():

@@ -9,9 +9,18 @@ from urllib.parse import quote, unquote
 import click
 import numpy as np
 
-from nn_core.ext import ArgumentError, Entry, FileFormatError, atomic_writer, open_to_read, read_entries, write_entries
+from nn_core.ext import (
+    ArgumentError,
+    Entry,
+    FileFormatError,
+    atomic_writer,
+    axis_lengths,
+    open_to_read,
+    read_entries,
+    write_entries,
+)
 from nn_ext_nnp.commands.conversion import imported, keep_executor
-from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
+from nn_ext_nnp.commands.dimensions import dimension_option
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.document import read_document
 
@@ -53,7 +62,7 @@ def dump(
 
     Example: nn-core dump -F network.nnp
     """
-    document = imported(files, import_format, keep_loops=keep_loops, dimensions=lengths_of(dimensions))
+    document = imported(files, import_format, keep_loops=keep_loops, dimensions=axis_lengths("dump", dimensions))
     if executor is not None:
         keep_executor(document, executor)
     for found in _chosen(document.proto.network, network):

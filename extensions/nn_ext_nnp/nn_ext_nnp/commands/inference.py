@@ -11,11 +11,11 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, open_to_read, path_below
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, open_to_read, path_below
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
 from nn_core.utils.data_source_implements import CacheDataSource
 from nn_ext_nnp.commands.context import choose_context, watched
-from nn_ext_nnp.commands.dimensions import dimension_option, lengths_of
+from nn_ext_nnp.commands.dimensions import dimension_option
 from nn_ext_nnp.commands.failing import clean_failures
 from nn_ext_nnp.document import OWN_EXTENSIONS
 from nn_ext_nnp.exchange import graph_of
@@ -127,7 +127,7 @@ def infer(
 
     Example: nn-core infer -c network.nnp -b 4 -o result images.bin
     """
-    chosen = executor_of(loaded(config, param, batch_size, context, lengths_of(dimensions)), executor)
+    chosen = executor_of(loaded(config, param, batch_size, context, axis_lengths("infer", dimensions)), executor)
     variables = list(chosen.dataset_assign)
     if len(inputs) != len(variables):
         names = ", ".join(chosen.dataset_assign.values())
@@ -201,7 +201,7 @@ def forward(
 
     Example: nn-core forward -c network.nnp -d data.csv -o results
     """
-    lengths = lengths_of(dimensions)
+    lengths = axis_lengths("forward", dimensions)
     info = loaded(config, param, batch_size, context, lengths)
     chosen = executor_of(info, executor)
     if batch_size < 1 and _loses_samples(chosen):
