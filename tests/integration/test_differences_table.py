@@ -11,6 +11,7 @@ HERE = "tests/integration/test_differences.py"
 INTERFACE = "tests/unit/graph/test_function_interface.py"
 RESHAPE = "tests/unit/graph/test_reshape.py"
 READ = "tests/properties/test_shapes_that_are_read.py"
+COLLECTED = "tests/integration/test_collected_views.py"
 CHECKPOINTS = "tests/unit/graph/test_checkpoints.py"
 PLANS = "tests/unit/graph/test_plans.py"
 PASSES = "tests/unit/graph/test_passes.py"
@@ -37,7 +38,7 @@ CONTRIB = "extensions/nn_ext_contrib/tests"
 #: The first words of a row, and the test that holds it to what it says.
 TESTS = {
     "`NanInfTracer(trace_nan=False": "tests/unit/utils/test_inspection.py::test_what_is_looked_for",
-    "`.d` of the places": f"{FACTS}::test_choices_that_a_program_collects_stay_what_they_were",
+    "`.d` of the places": f"{COLLECTED}::test_choices_that_a_program_collects_stay_what_they_were",
     "`TimeProfiler`": "tests/unit/utils/test_inspection.py::test_results_of_all_scopes",
     "boolean `additive_mask`": f"{OPERATORS}/test_attention.py::test_boolean_masks_of_several_heads",
     "gradient of an offset of": f"{OPERATORS}/test_convolution.py::test_the_gradient_of_offsets_at_the_border",
