@@ -107,7 +107,7 @@ def message_bytes(proto: Any, entries: Mapping[str, Entry], extension: str) -> b
 
 
 def parameter_entries(parameters: Mapping[str, nn.Variable]) -> dict[str, Entry]:
-    """Values and attributes of parameters, as files keep them: in float32.
+    """Return values and attributes of parameters, as files keep them: in float32.
 
     Raises:
         ArgumentError: when an array has integers that float32 does not hold.

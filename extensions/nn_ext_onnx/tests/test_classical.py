@@ -42,7 +42,7 @@ def tree(rng, depth, nodes, leaves, number):
 
 
 def ensemble(kind, n_targets, is_positive=False, seed=0, target=None):
-    """The attributes of a random ensemble."""
+    """Return the attributes of a random ensemble."""
     rng = np.random.default_rng(seed)
     nodes, leaves = [], []
     for number in range(5):
@@ -60,7 +60,7 @@ def ensemble(kind, n_targets, is_positive=False, seed=0, target=None):
 
 
 def apart():
-    """The attributes of TreeEnsemble: one tree whose leaves are no nodes."""
+    """Return the attributes of TreeEnsemble: one tree whose leaves are no nodes."""
     return {
         "n_targets": 2,
         "aggregate_function": 1,

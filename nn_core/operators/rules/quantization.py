@@ -355,7 +355,7 @@ def qlinear_matmul(
     b_zero_point: Shape | None,
     bias: Shape | None,
 ) -> tuple[Shape | None, ...]:
-    """Of the product; a scale for each column, or one."""
+    """Return the shape of the product; a scale for each column, or one."""
     _check_requantization(scale, zero_point, b[-1], "columns of b")
     return matmul_integer(a, b, a_zero_point, b_zero_point, bias)
 
@@ -371,7 +371,7 @@ def qlinear_conv(
     bias: Shape | None,
     **geometry: Any,
 ) -> tuple[Shape | None, ...]:
-    """Of the convolution; a scale for each filter, or one."""
+    """Return the shape of the convolution; a scale for each filter, or one."""
     _check_requantization(scale, zero_point, weight[0], "filters")
     return conv_integer(x, weight, x_zero_point, weight_zero_point, bias, **geometry)
 

@@ -51,7 +51,7 @@ NETWORKS = [in_a_row, residual, with_long_skips, with_views]
 
 
 def trained(build, marked, clear=True):
-    """The gradient, and the bytes of the plans of both passes."""
+    """Return the gradient, and the bytes of the plans of both passes."""
     gc.collect()
     before = sum(arena.n_bytes for arena in memory._ARENAS)
     x = nn.Variable.from_numpy_array(np.random.default_rng(0).normal(size=SHAPE).astype(np.float32), need_grad=True)
@@ -67,7 +67,7 @@ def trained(build, marked, clear=True):
 
 
 def are_dropped(y):
-    """Whether each of the marked values is dropped by a forward pass."""
+    """Return whether each of the marked values is dropped by a forward pass."""
     y.forward(clear_no_need_grad=True)
     dropped = []
     y.visit(lambda function: dropped.extend(v.data.clear_called for v in function.outputs if v.recompute))

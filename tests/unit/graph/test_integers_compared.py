@@ -37,7 +37,7 @@ def imperatively(function, *arrays):
 
 
 def statically(function, *arrays):
-    """A graph that has compared floating-point numbers before it is given the integers, and again after them."""
+    """Compare in a graph that has compared floating-point numbers before it is given the integers, and again after them."""
     leaves = [nn.Variable.from_numpy_array(np.ones(array.shape, np.float32)) for array in arrays]
     y = function(*leaves)
     y.forward()
@@ -53,7 +53,7 @@ def statically(function, *arrays):
 
 
 def dynamically(function, *arrays):
-    """The same calls again and again, on floating-point numbers first."""
+    """Make the same calls again and again, on floating-point numbers first."""
     with nn.auto_forward():
         for kind in ("float32", None, "float32", None):
             given = [array if kind is None else np.ones(array.shape, kind) for array in arrays]

@@ -112,7 +112,7 @@ for _name, _kind in _LOGICAL.items():
 
 
 def where(condition: Value, yes: Any, no: Any) -> Value:
-    """Elements of `yes` where `condition` holds, else of `no`; numbers are floating-point."""
+    """Return elements of `yes` where `condition` holds, else of `no`; numbers are floating-point."""
     graph = condition.graph
     values = [value if isinstance(value, Value) else graph.constant(value, graph.real) for value in (yes, no)]
     return graph.op("Where", condition, *values, dtype=values[0].dtype)

@@ -89,7 +89,7 @@ def _continued(past: nn.Variable | None, present: nn.Variable) -> nn.Variable:
 
 @operator("Attention", domains=_DOMAINS)
 def _attention(node: Node) -> Made:
-    """Attention with the projections of queries, keys and values in one weight."""
+    """Attend with the projections of queries, keys and values in one weight."""
     _refuse_given(node, 6)
     if node.attr("do_rotary", 0):
         raise UnsupportedError("do_rotary")
@@ -110,7 +110,7 @@ def _attention(node: Node) -> Made:
 
 @operator("MultiHeadAttention", domains=_DOMAINS)
 def _multi_head_attention(node: Node) -> Made:
-    """Attention of projected queries, keys and values, (B, S, N * D), or keys and values by head."""
+    """Attend with projected queries, keys and values, (B, S, N * D), or keys and values by head."""
     _refuse_given(node, 8, 9)
     if any(node.optional(place) is None for place in range(3)) or node.ndim != 3 or len(node.proto.output) > 3:
         raise UnsupportedError("packed queries, keys and values, or scores as a result")
@@ -139,7 +139,7 @@ def _biases(node: Node, sizes: list[int]) -> list[nn.Variable | None]:
 
 @operator("GroupQueryAttention", domains=_DOMAINS)
 def _group_query_attention(node: Node) -> Made:
-    """Attention whose heads share keys and values; every query sees the keys up to its own."""
+    """Attend with heads that share keys and values; every query sees the keys up to its own."""
     _refuse_given(node, *range(9, 16))
     for name, plain in (("local_window_size", -1), ("softcap", 0.0), ("smooth_softmax", 0), ("qk_output", 0)):
         if node.attr(name, plain) != plain:
