@@ -119,22 +119,26 @@ class Explanation:
     def __str__(self) -> str:
         width = max((len(answer.entry) for answer in self.answers), default=0)
         lines = [f"{self.function} in {self.context}"]
-        positive = "has a kernel, which may refuse a call" if self.by_name else "can run it"
-        for answer in self.answers:
-            wins = answer.entry == self.winner
-            by = f", by {self.implementation}" if wins and self.implementation else ""
-            lines.append(f"{'->' if wins else '  '} {answer.entry:<{width}}  {answer.reason or positive}{by}")
-        return "\n".join([*lines, *([] if self.winner else ["no backend runs it"]), *self.notes])
+        for mark, entry, answer, by in self._rows():
+            lines.append(f"{mark:<2} {entry:<{width}}  {answer}{by and f', by {by}'}")
+        return "\n".join([*lines, *self._remarks()])
 
     def _repr_html_(self) -> str:
+        below = "".join(f"<div>{escape(remark)}</div>" for remark in self._remarks())
+        return table(("", "backend", "answer", "by"), self._rows(), f"{self.function} in {self.context}") + below
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        """Return of each candidate: a mark of the winner, entry, answer, and what it computes with where that is known."""
         positive = "has a kernel, which may refuse a call" if self.by_name else "can run it"
-        rows = []
-        for answer in self.answers:
-            wins = answer.entry == self.winner
-            rows.append(("->" if wins else "", answer.entry, answer.reason or positive, self.implementation if wins else ""))
-        notes = [] if self.winner else ["no backend runs it"]
-        below = "".join(f"<div>{escape(note)}</div>" for note in [*notes, *self.notes])
-        return table(("", "backend", "answer", "by"), rows, f"{self.function} in {self.context}") + below
+        return [
+            ("->", one.entry, one.reason or positive, self.implementation)
+            if one.entry == self.winner
+            else ("", one.entry, one.reason or positive, "")
+            for one in self.answers
+        ]
+
+    def _remarks(self) -> list[str]:
+        return [*([] if self.winner else ["no backend runs it"]), *self.notes]
 
 
 @door
