@@ -34,6 +34,7 @@ RUN = [
     "docs/from_keras.md",
     "docs/from_pytorch.md",
     "docs/index.md",
+    "docs/serving.md",
     "docs/spec.md",
     "docs/training.md",
     "docs/tutorial.md",
