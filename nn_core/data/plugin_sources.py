@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.data.source import DataSource
+from nn_core.engine.dispatch.blame import require_real
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import PluginError
 from nn_core.random import Rng
@@ -38,7 +39,9 @@ def offered_cell(extension: str) -> "Callable[[Path], np.ndarray[Any, Any]] | No
 
     def read_cell(path: Path) -> "np.ndarray[Any, Any]":
         with offer.called():
-            return np.asarray(read(path))
+            array = np.asarray(read(path))
+        require_real(f"{offer.label}: a cell", array)
+        return array
 
     return read_cell
 

@@ -10,6 +10,7 @@ from typing import IO, Final
 
 import numpy as np
 
+from nn_core.engine.dispatch.blame import message_of
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.error_messages.refusal import described
@@ -169,7 +170,7 @@ def _read(file: IO[bytes], extension: str, name: str) -> Entries:
     except (MemoryError, PluginError):
         raise
     except Exception as error:  # parsers meet bytes that nobody has checked, and raise whatever comes up
-        told = " ".join(str(error).split())  # a line end could begin a hint of its own
+        told = " ".join(message_of(error).split())  # a line end could begin a hint of its own
         raise FileFormatError(f"{name}: the file must be whole and in the format {extension}, got: {told}") from error
 
 

@@ -2,10 +2,9 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
-from nn_core.engine.dispatch.blame import named
 from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
@@ -13,6 +12,7 @@ from nn_core.engine.dispatch.registry import ambiguous
 from nn_core.engine.error_messages.refusal import require_fit
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.apply import apply
+from nn_core.engine.graph.given_variables import giving_variables
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.errors import UnknownAttributeError
@@ -54,13 +54,12 @@ def build_function(spec: FunctionSpec) -> Callable[..., Any]:
 
 def composite(offer: Offer) -> Callable[..., Any]:
     """Return the function that `offer` names: imperative beside an NdArray, and built again where shapes change."""
-    return _composite(PLUGINS.offers.load(offer), offer.plugin, offer.info.name)
+    return _composite(PLUGINS.offers.load(offer), offer.label)
 
 
 @cache
-def _composite(target: Callable[..., Any], plugin: str, name: str) -> Callable[..., Any]:
-    guarded = named(target, plugin, f"the function F.{name}")
-    return follows_shapes(one_kind(guarded if guarded is target else wraps(target)(guarded)))
+def _composite(target: Callable[..., Any], label: str) -> Callable[..., Any]:
+    return follows_shapes(one_kind(giving_variables(target, label)))
 
 
 class PluginNamespace:

@@ -13,6 +13,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from nn_core.engine.dispatch.attributes import hide_submodules, module_attributes
+from nn_core.engine.graph.given_variables import giving_variables
 from nn_core.parametric_functions.activation import prelu as prelu
 from nn_core.parametric_functions.affine import affine as affine
 from nn_core.parametric_functions.affine import embed as embed
@@ -111,5 +112,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist
-    __getattr__, __dir__ = module_attributes(__name__, "parametric_functions")
+    __getattr__, __dir__ = module_attributes(__name__, "parametric_functions", shown=giving_variables)
     hide_submodules(__name__)

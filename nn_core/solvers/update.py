@@ -17,8 +17,10 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import GRAPH_VERSION, Key, Space
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, get_backend
-from nn_core.errors import BackendNotFoundError, BackendUnavailableError, PluginError
+from nn_core.engine.graph.sandboxed_kernel import is_trusted, is_write, read_only
+from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
 from nn_core.settings import disabled_optimizations, is_enabled
+from nn_core.solvers.foreign_updates import guarded_update
 from nn_core.typing import Array, Backend, Namespace, Refusal, Step, extra
 from nn_core.variable import Variable
 
@@ -252,13 +254,24 @@ def _prepared(
 ) -> tuple[ComputeTarget, UpdateRunner | None]:
     sizes = [member.param.size for member in members]
     for target in targets if is_enabled("multi_tensor") else ():
-        updates: Mapping[str, UpdateKernel] = extra(target.backend, "updates")
-        kernel = updates.get(rule.name) or PLUGINS.offers.update_kernel(target.backend.name, rule.name)
+        kernel = _kernel_of(rule, target.backend)
         if kernel is not None:
             runner = kernel.prepare(sizes, target.dtype)
             if not isinstance(runner, Refusal):
                 return target, runner
     return targets[0], None
+
+
+def _kernel_of(rule: Rule, backend: Backend) -> UpdateKernel | None:
+    """Return the kernel that a backend has for a rule, or that the plugin of the solver has for the backend."""
+    updates: Mapping[str, UpdateKernel] = extra(backend, "updates")
+    kernel, plugin = updates.get(rule.name), backend.name.partition(".")[0]
+    if kernel is None:
+        kernel, plugin = PLUGINS.offers.update_kernel(backend.name, rule.name)
+    if kernel is None:
+        return None
+    guarded: UpdateKernel = guarded_update(kernel, plugin, rule.name, changes_grads=rule.changes_grads)
+    return guarded
 
 
 def _one_by_one(
@@ -270,6 +283,8 @@ def _one_by_one(
     hyper: Array,
 ) -> Step:
     xp = target.backend.namespace()
+    # a rule of somebody else could change the gradients, which the program may look at
+    shown = grads if rule.changes_grads or is_trusted(rule.step.__module__) else [read_only(array) for array in grads]
     changed = [*(grads if rule.changes_grads else params), *chain.from_iterable(states)]
 
     def run() -> None:
@@ -278,14 +293,23 @@ def _one_by_one(
         before = [_copied(array, target) for array in changed]
         try:
             with np.errstate(all="ignore"):  # NaN and infinity are answers, as kernels give them
-                for param, grad, state in zip(params, grads, states, strict=True):
+                for param, grad, state in zip(params, shown, states, strict=True):
                     rule.step(xp, param, grad, state, numbers)
-        except BaseException:  # Ctrl-C too: some arrays are those of the next step, the others are not
+        except BaseException as error:  # Ctrl-C too: some arrays are those of the next step, the others are not
             for array, values in zip(changed, before, strict=True):
                 array[...] = values
+            _explain(rule, error)
             raise
 
     return run
+
+
+def _explain(rule: Rule, error: BaseException) -> None:
+    """Raise what some exceptions of a rule mean."""
+    if isinstance(error, StopIteration):  # whoever runs the step would take it for its end
+        raise ArgumentError(f"{rule.name}.step: the rule must change arrays, got a StopIteration") from error
+    if isinstance(error, ValueError) and is_write(error):
+        raise ArgumentError(f"{rule.name}.step: the rule must not change the gradient, got: {error}") from error
 
 
 def _copied(array: Array, target: ComputeTarget) -> Array:

@@ -65,9 +65,10 @@ def test_the_layer_is_trained_by_the_solver(multi_tensor):
 
 @pytest.mark.usefixtures("kinds")
 def test_the_multi_tensor_kernel_of_the_plugin_is_taken():
-    assert PLUGINS.offers.update_kernel("reference", "SignSgd") is None
+    assert PLUGINS.offers.update_kernel("reference", "SignSgd") == (None, "")
     _ = S.SignSgd
-    assert PLUGINS.offers.update_kernel("reference", "SignSgd") is sys.modules["nn_ext_kinds.solvers"].SIGN_SGD
+    kernel = sys.modules["nn_ext_kinds.solvers"].SIGN_SGD
+    assert PLUGINS.offers.update_kernel("reference", "SignSgd") == (kernel, "kinds")
 
 
 @pytest.mark.usefixtures("kinds")

@@ -10,8 +10,10 @@ import numpy as np
 
 from nn_core.data.source import DataSource, Sample
 from nn_core.data.source_cursor import Course, Mark
+from nn_core.engine.dispatch.supplied import plugin_of
+from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.failure import attach_note
-from nn_core.errors import ShapeError
+from nn_core.errors import ArgumentError, ShapeError
 from nn_core.typing import Shape
 
 #: An array for each variable, with an axis of samples in front.
@@ -169,6 +171,19 @@ class TaskReader:
             yield read_sample(source, mark.epoch)
 
 
+def _owner(source: DataSource) -> str:
+    """Return the plugin that a source, or one that it reads from, comes from; empty where there is none."""
+    found = plugin_of(type(source)._get_data)
+    return found or next(filter(None, map(_owner, source.inner_sources)), "")
+
+
+def _require_values(source: DataSource, sample: Any) -> None:
+    if not isinstance(sample, (tuple, list, np.ndarray)) or not len(sample):
+        owner = _owner(source)
+        where = f"of plugin {owner!r} " if owner else ""
+        raise ArgumentError(f"{type(source).__name__}: a sample {where}must be a tuple of its values, got {described(sample)}")
+
+
 def read_sample(source: DataSource, epoch: int) -> Sample:
     """Return the sample at the position of `source`.
 
@@ -177,13 +192,15 @@ def read_sample(source: DataSource, epoch: int) -> Sample:
     """
     position = source.position
     try:
-        return source.next()
+        sample = source.next()
+        _require_values(source, sample)
+        return sample
     except Exception as error:
         if isinstance(error, StopIteration):  # would read as the end of the data
             error = RuntimeError("a data source must not raise StopIteration for a sample")
         order = source.order
-        sample = f"sample {order[position]}" if order is not None else "the sample"
-        attach_note(error, f"nn_core: in DataIterator, reading {sample} at position {position} of epoch {epoch}")
+        number = f"sample {order[position]}" if order is not None else "the sample"
+        attach_note(error, f"nn_core: in DataIterator, reading {number} at position {position} of epoch {epoch}")
         raise SampleError(epoch, position) from error
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.context import get_current_context
+from nn_core.engine.arrays.foreign_arrays import given_array, made_array, taken_array
 from nn_core.engine.arrays.synced import HOST, Space, nothing
 from nn_core.engine.dispatch.blame import own_method
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, get_backend
@@ -59,7 +60,7 @@ def _device_space(backend: Backend, device_id: str) -> Space:
     flush: Callable[[], object] = _optional_method(backend, "flush") or nothing
     wait: Callable[[], object] = _optional_method(backend, "wait") or nothing
     upload: Callable[[Array, Array], object] | None = _optional_method(backend, "upload")
-    make, take, give = (own_method(backend, name) for name in ("empty", "from_numpy", "to_numpy"))
+    make, take, give = made_array(backend), taken_array(backend), given_array(backend)
     if choose is None:
         use = nothing
     else:

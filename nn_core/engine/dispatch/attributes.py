@@ -2,26 +2,36 @@
 
 import sys
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeAlias
 
+from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import UnknownAttributeError
 
+#: Makes what a program gets of an object that a plugin offers, and its label.
+Shown: TypeAlias = Callable[[Any, str], Any]
+
+
+def _loaded(offer: Offer, shown: Shown | None) -> Any:
+    found = PLUGINS.offers.load(offer)
+    return found if shown is None else shown(found, offer.label)
+
 
 class PluginAttributes:
     """Everything of one kind that one plugin offers, as ``S.<plugin>.<name>``."""
 
-    def __init__(self, kind: str, plugin: str) -> None:
+    def __init__(self, kind: str, plugin: str, shown: Shown | None = None) -> None:
         self._kind = kind
         self._plugin = plugin
+        self._shown = shown
 
     def __getattr__(self, name: str) -> Any:
         offer = None if name.startswith("_") else PLUGINS.offer(self._kind, f"{self._plugin}.{name}")
         if offer is None:
             raise AttributeError(f"plugin {self._plugin!r} offers no {name!r}{suggestion(name, dir(self))}")
-        return PLUGINS.offers.load(offer)
+        return _loaded(offer, self._shown)
 
     def __dir__(self) -> list[str]:
         PLUGINS.module(self._plugin)
@@ -29,19 +39,22 @@ class PluginAttributes:
 
 
 def module_attributes(
-    module: str, kind: str, roles: Collection[str] = ()
+    module: str, kind: str, roles: Collection[str] = (), shown: Shown | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of the module called `module`: what plugins offer of a kind, in some roles of it."""
+    """``__getattr__`` and ``__dir__`` of the module called `module`: what plugins offer of a kind, in some roles of it.
+
+    `shown` makes what programs get of the object and its label.
+    """
 
     def get(name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         offer = PLUGINS.offer(kind, name)
         if offer is not None and (not roles or getattr(offer.info, "role", "") in roles):
-            return PLUGINS.offers.load(offer)
+            return _loaded(offer, shown)
         # after the offers: a name says more than that of a plugin
         if name in PLUGINS.names():
-            return PluginAttributes(kind, name)
+            return PluginAttributes(kind, name, shown)
         hint = suggestion(name, _own_names(module) | set(PLUGINS.names_of(kind)))
         text, cause = absence(PLUGINS, (kind,), name)
         raise UnknownAttributeError(

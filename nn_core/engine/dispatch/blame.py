@@ -20,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Packages whose code the conformance kit runs on in the tests of nn_core.
 TRUSTED: Final = frozenset({"nn_core", "nn_ext_cpu", "nn_ext_cuda", "nn_ext_cudnn"})
 _MARK: Final = "nn_core: "
+#: Methods that end by StopIteration; raised by any other, whoever iterates over calls would take it for the end.
+_ENDING: Final = ("next() ", "__next__() ")
 #: Kinds of NumPy's dtypes that hold no real numbers: complex ones, objects, texts, dates and times.
 _UNREAL: Final = frozenset("cOSUMm")
 
@@ -44,6 +46,10 @@ class PluginCall:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is not None and self._plugin:
             require_no_exit(error, self._what, self._plugin)
+            if isinstance(error, StopIteration) and not self._what.startswith(_ENDING):
+                raise PluginError(f"{self._what} of plugin {self._plugin!r}: must not raise StopIteration") from error
+            if isinstance(error, PluginError) and repr(self._plugin) in message_of(error):
+                return  # it names the plugin
             note_origin(error, f"in {self._what} of plugin {self._plugin!r}")
 
 
@@ -104,17 +110,23 @@ def require_no_exit(error: BaseException, what: str, plugin: str = "") -> None:
     raising = _plugin_of(package)
     # whoever handles a signal raises in a function of its own, and not in that of the plugin
     if raising:
-        given = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        told = message_of(error)
+        given = f"{type(error).__name__}: {told}" if told else type(error).__name__
         owner = plugin or raising
         raise PluginError(f"{what} of plugin {owner!r}: must not end the program, got {given}") from error
 
 
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception that anybody may have defined."""
+    try:
+        return str(error)
+    except Exception as second:
+        return f"(its message raises {type(second).__name__})"
+
+
 def reason_of(error: Exception) -> str:
     """Return the first line of an exception of a plugin, for a table."""
-    try:
-        text = str(error).partition("\n")[0]
-    except Exception as second:  # whoever defines an exception may have it fail when it is printed
-        text = f"(its message raises {type(second).__name__})"
+    text = message_of(error).partition("\n")[0]
     return text if isinstance(error, NNCoreError) else f"{type(error).__name__}: {text}"
 
 
@@ -129,6 +141,13 @@ def _plugin_of(package: str) -> str:
     if package in TRUSTED or package == "__main__":
         return ""
     return next((plugin.name for plugin in PLUGINS.asked_for() if plugin.package == package), "")
+
+
+def is_code_of(plugin: str, package: str) -> bool:
+    """Return whether a top-level package is that of the module of a plugin."""
+    from nn_core.engine.dispatch.plugin_manager import PLUGINS  # which uses this module
+
+    return any(found.name == plugin and found.package == package for found in PLUGINS.asked_for())
 
 
 def require_real(subject: str, result: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from nn_core.engine.dispatch.blame import PluginCall
 from nn_core.engine.dispatch.kinds import KINDS, ExtensionInfo, ImportTarget, Kind
 from nn_core.engine.dispatch.registry import ambiguous
+from nn_core.engine.dispatch.supplied import guarded_object
 from nn_core.errors import ArgumentError, PluginError
 from nn_core.logger import logger
 
@@ -31,13 +32,19 @@ class Offer(NamedTuple):
         return f"{self.kind.noun} {self.info.name!r} of plugin {self.plugin!r}"
 
     @property
+    def subject(self) -> str:
+        """For messages that name the plugin elsewhere."""
+        where = {"composites": "F.", "parametric_functions": "PF."}.get(self.kind.key, "")
+        return f"{self.kind.noun} {where + self.info.name if where else repr(self.info.name)}"
+
+    @property
     def role(self) -> str:
         """Its role among those of its kind, such as "fusion" of a pass; empty where the kind has none."""
         return str(getattr(self.info, "role", ""))
 
     def called(self, part: str = "") -> PluginCall:
         """Return a ``with`` block that calls what is offered: exceptions name the plugin."""
-        return PluginCall(self.plugin, f"{part + '() of ' if part else ''}the {self.kind.noun} {self.info.name!r}")
+        return PluginCall(self.plugin, f"{part + '() of ' if part else ''}the {self.subject}")
 
     @property
     def full_name(self) -> str:
@@ -151,7 +158,8 @@ class Offers:
             target: ImportTarget | None = getattr(offer.info, part)
             if target is None:
                 raise ArgumentError(f"{offer.label}: must offer {part}, got a description without it")
-            self._targets[place] = load_target(offer.label, target)
+            what = offer.subject if part == "target" else f"{part}() of the {offer.subject}"
+            self._targets[place] = guarded_object(load_target(offer.label, target), offer.plugin, what)
         return self._targets[place]
 
     def load_target(self, offer: Offer, part: str, target: ImportTarget) -> Any:
@@ -161,13 +169,15 @@ class Offers:
             self._targets[place] = load_target(offer.label, target)
         return self._targets[place]
 
-    def update_kernel(self, backend: str, rule: str) -> Any:
-        """Return the multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, or None."""
+    def update_kernel(self, backend: str, rule: str) -> tuple[Any, str]:
+        """Return the multi-tensor kernel that a loaded plugin offers for a rule of its solvers on `backend`, and the name of
+        the plugin; None and "" where there is none.
+        """
         for offer in self.of("solvers"):
             target = getattr(offer.info, "updates", {}).get(backend)
             if target is not None and offer.info.name == rule:
-                return self.load_target(offer, backend, target)
-        return None
+                return self.load_target(offer, backend, target), offer.plugin
+        return None, ""
 
 
 def load_target(label: str, target: ImportTarget) -> Any:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from nn_core.context import Context
 from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.arrays.foreign_arrays import made_array
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import GRAPH_VERSION, HOST, Key, Space, Version
-from nn_core.engine.dispatch.blame import own_method
 from nn_core.engine.dispatch.given_dtypes import GIVEN_KINDS, GivenDtypes
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.registry import spec_of
@@ -259,7 +259,7 @@ class PreparedKernel:
         self.input_keys = _keys(self.space, self.input_dtypes)
         self.output_keys = tuple([(self.space, dtype) for dtype in self.output_dtypes])
         self.updated = _updated(self.spec, len(call.inputs))
-        self.empty = own_method(backend, "empty") if self.space is HOST else self.space.empty
+        self.empty = made_array(backend) if self.space is HOST else self.space.empty
         self.seeded = self.spec.has("seeded")
         self.dynamic = self.spec.has("dynamic_shape")
         #: memory layout that the kernel takes: "contiguous", "any" (all arrays alike), "channels_last" (preferred), "first"

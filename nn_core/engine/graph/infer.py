@@ -56,7 +56,14 @@ def _checked(spec: FunctionSpec, result: Any) -> tuple[Shape | None, ...]:
         raise PluginError(f"a shape rule must return a shape for each output, got {result!r}")
     if len(result) != len(spec.outputs) and not any(entry.variadic for entry in spec.outputs):
         raise PluginError(f"a shape rule must return {len(spec.outputs)} shapes, got {result!r}")
+    _require_outputs(spec, result)
     return tuple(None if shape is None else tuple(map(int, shape)) for shape in result)
+
+
+def _require_outputs(spec: FunctionSpec, result: Sequence[Shape | None]) -> None:
+    for shape, entry in zip(result, spec.outputs, strict=False):
+        if shape is None and not (entry.optional or entry.variadic):
+            raise PluginError(f"a shape rule must return the shape of {entry.name}, got {result!r}")
 
 
 def _is_shape(shape: Any) -> bool:

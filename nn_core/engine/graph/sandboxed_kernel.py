@@ -22,6 +22,7 @@ import numpy as np
 from nn_core.engine.dispatch.blame import TRUSTED, require_real
 from nn_core.engine.dispatch.known import table_kernel
 from nn_core.engine.dispatch.registry import REGISTRY
+from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import PluginError
 from nn_core.typing import Array, ArrayDesc, Backend, Call, Kernel, Refusal, Runner, Step, extra
 
@@ -144,6 +145,12 @@ class _Checked:
                 shown[place] = read_only(array)
         return shown
 
+    def callable_step(self, step: Any) -> Step:
+        """Return what `bind` of a runner has returned, which must be a function."""
+        if not callable(step):
+            raise PluginError(f"{self._name}: bind() must return a function without arguments, got {described(step)}")
+        return cast("Step", step)
+
     def refuse_write(self, error: ValueError) -> None:
         """Raise what the error of a write to a read-only view means; other errors are not ours."""
         if is_write(error):
@@ -243,7 +250,9 @@ class _Filled:
         """Return a step on memory that a plan keeps, which is filled once; backends look into their steps to merge them."""
         self._fill(arrays)
         binder, shown = extra(self.inner, "bind"), self._checked.shown(arrays)
-        return functools.partial(self._reading, *shown) if binder is None else cast("Step", binder(*shown))
+        if binder is None:
+            return functools.partial(self._reading, *shown)
+        return self._checked.callable_step(binder(*shown))
 
     def _fill(self, arrays: Sequence[Array]) -> None:
         for place, blank in self._blanks.items():
