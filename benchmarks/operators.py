@@ -143,7 +143,7 @@ def megabytes(y: nn.Variable) -> tuple[float, float]:
     """Return the megabytes that the forward and the backward pass of the function of `y` have to move."""
     function = y.parent
     assert function is not None
-    spec, inputs, outputs = function.node.spec, function.inputs, function.outputs
+    spec, inputs, outputs = function.node.spec, function.inputs, function.results
     read = [v for v, entry in zip(inputs, spec.inputs, strict=False) if entry.name in spec.backward.needs]
     read += [v for v, entry in zip(outputs, spec.outputs, strict=False) if entry.name in spec.backward.needs]
     written = [v for v in inputs if v.need_grad]

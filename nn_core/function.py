@@ -13,6 +13,7 @@ from nn_core.context import Context, checked_context, context_scope
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.graph.apply import apply
 from nn_core.engine.graph.call import ResolvedCall
+from nn_core.engine.graph.companions import companions_of
 from nn_core.engine.graph.compile import is_view
 from nn_core.engine.graph.detached_call import (
     MASKED,
@@ -25,6 +26,7 @@ from nn_core.engine.graph.detached_call import (
     flags_of,
     gradient_reads,
     last_key,
+    place_of_output,
     places_of,
     propagate,
     resolved,
@@ -183,7 +185,15 @@ class Function:
 
     @property
     def outputs(self) -> list[Any]:
-        """The variables that it computes."""
+        """The ``results``, then what its call has returned beside them: statistics, which are functions of their own.
+
+        Those that nobody holds any more are made again, and have not been computed.
+        """
+        return [*self.results, *companions_of(self._node)]
+
+    @property
+    def results(self) -> list[Any]:
+        """The variables that it computes itself."""
         return [self._node.value(index) for index in range(self._node.n_visible)]
 
     @property
@@ -224,10 +234,10 @@ class Function:
             ArgumentError: when there is no such input or output.
         """
         self._check_index("grad_depends_output_data", "i", i, len(self.inputs))
-        self._check_index("grad_depends_output_data", "o", o, self._node.n_visible)
+        self._check_index("grad_depends_output_data", "o", o, len(self.outputs))
         if self._node.python is not None:
             return bool(self._node.python.grad_depends_output_data(i, o))
-        return gradient_reads(self._node, self._positions()[i], output_position=o)
+        return gradient_reads(self._node, self._positions()[i], output_position=place_of_output(self._node, o))
 
     def auto_grad_depends_input_data(self, i: int, j: int) -> bool:
         """Return the same for ``nn_core.grad``, which follows the rules that ``backward()`` follows."""
@@ -266,7 +276,7 @@ class Function:
         Raises:
             ArgumentError: when there is no such output.
         """
-        self._check_index("need_setup_recompute", "o", o, max(self._node.n_visible, self.min_outputs()))
+        self._check_index("need_setup_recompute", "o", o, max(len(self.outputs), self.min_outputs()))
         return self._node.python is None and self._node.spec.has("seeded")
 
     def set_active_input_mask(self, mask: Sequence[bool]) -> None:

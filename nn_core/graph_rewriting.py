@@ -7,7 +7,9 @@ function on top of this. The graph that is copied stays as it is.
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from nn_core.engine.graph.companions import copy_companions
 from nn_core.engine.graph.lengths import KINDS, recomputed, renewed
+from nn_core.engine.graph.node import Node
 from nn_core.engine.graph.parameter_sources import known_parameters
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
@@ -207,14 +209,14 @@ class GraphCopy:
         Raises:
             ArgumentError: when the rewriting gives another number of outputs.
         """
-        if all(_key(output) in self._copies for output in function.outputs) or self._is_rebuilt(function):
+        if all(_key(output) in self._copies for output in function.results) or self._is_rebuilt(function):
             return
         for before in _part_of(function):
             self.add(before)
         self._add_alone(function)
 
     def _add_alone(self, function: Function) -> None:
-        outputs = function.outputs
+        outputs = function.results
         inputs = [self[variable] for variable in function.inputs]
         made = None if self._rewrite is None else self._rewrite(function, inputs)
         is_plain = made is None
@@ -229,6 +231,17 @@ class GraphCopy:
             if not result.name:
                 result.name = original.name
             self._copies.setdefault(_key(original), result)
+        if is_plain:
+            self._add_companions(function.node, results[0].producer)
+
+    def _add_companions(self, node: Node, copy: Node | None) -> None:
+        """Let the copy show what the original does; results that only some calls show have copies here."""
+        if copy is None:
+            return
+        copy_companions(node, copy)
+        for place in range(node.n_visible, len(node.storages)):
+            if node.output(place) is not None:
+                self._copies[Function(node), place] = copy.value(place)  # type: ignore[assignment]  # a Variable
 
     def _is_rebuilt(self, function: Function) -> bool:
         """Build the part that a function ends anew if its sources have other shapes in the copy; whether they have."""
@@ -298,7 +311,7 @@ def _functions_after(outputs: Sequence[Variable], ends: set[Variable]) -> list[F
     needed = {_key(output) for output in outputs} - stops
     kept: list[Function] = []
     for function in reversed(order):
-        if any(_key(output) in needed for output in function.outputs):
+        if any(_key(output) in needed for output in function.results):
             kept.append(function)
             needed |= {_key(variable) for variable in function.inputs} - stops
     return kept[::-1]
@@ -310,12 +323,12 @@ def _part_of(function: Function) -> list[Function]:
     if derivation is None:
         return []
     outside = {function, *functions_of(derivation.sources)}
-    return [part for part in functions_of(function.outputs) if part not in outside]
+    return [part for part in functions_of(function.results) if part not in outside]
 
 
 def _key(variable: Variable) -> _Key:
     function = variable.parent
-    return (None, variable) if function is None else (function, function.outputs.index(variable))
+    return (None, variable) if function is None else (function, variable.output_index)
 
 
 def _listed(results: Any) -> list[Variable]:

@@ -107,7 +107,7 @@ class NetworkFile:
         found: list[str] = []
 
         def look(function: Any, variables: Any, scope: Any) -> None:
-            if any(variable.name == output for variable in function.outputs):
+            if any(variable.name == output for variable in function.results):
                 found.append(function.name)
 
         search = network_part("nnp_graph", "NnpNetworkPass")()

@@ -164,6 +164,8 @@ TESTS = {
     "`affine_grid`": f"{HERE}::test_affine_grid_over_an_axis_of_length_1_is_zero",
     "gradients of `quantize_linear`": f"{HERE}::test_quantization_has_gradients_of_scale_and_zero_point",
     "mean and variance of": f"{HERE}::test_statistics_need_a_gradient_as_their_inputs_do",
+    "`parent` of the mean": "tests/unit/graph/test_outputs.py::test_statistics_are_outputs_through_which_gradients_flow",
+    "`inputs` of `batch_normalization`": "tests/unit/graph/test_outputs.py::test_statistics_that_were_not_given_are_no_inputs",
     "`inq_affine`": f"{OPERATORS}/test_quantization.py::test_inq_layers_give_no_gradient_to_fixed_weights",
     "random numbers": f"{OPERATORS}/test_random.py::test_philox_gives_the_published_words",
     "formats of": f"{HERE}::test_formats_of_parameters",

@@ -25,7 +25,7 @@ class _Folding(BatchNormalizationFoldingModifierInner):
 
     def modify(self, f: Function, inputs: list[nn.Variable]) -> nn.Variable | None:
         """Replace a normalization that follows an inner product."""
-        if f.name != "BatchNormalization" or f.args["batch_stat"] or len(f.outputs) > 1 or f in self._exact:
+        if f.name != "BatchNormalization" or f.args["batch_stat"] or len(f.results) > 1 or f in self._exact:
             return None
         before = inputs[0].parent
         if before is None or before.name not in _FOLDED_INTO or not self.is_read_once(f.inputs[0]):
@@ -60,7 +60,7 @@ def _before_jumps(outputs: Collection[nn.Variable]) -> set[Function]:
     found: set[Function] = set()
     sees_rounding: set[nn.Variable] = set()
     for f in reversed(functions_of(outputs)):
-        if not sees_rounding.isdisjoint(f.outputs):
+        if not sees_rounding.isdisjoint(f.results):
             found.add(f)
         if "discontinuous" in f.tags or (f in found and not f.tags.keys().isdisjoint(("pointwise", "selecting"))):
             sees_rounding.update(f.inputs)

@@ -66,7 +66,7 @@ class _Drafting:
 
     def result(self) -> Program:
         for position, function in enumerate(self.order):
-            if any(key_of(output) not in self.values for output in function.outputs):
+            if any(key_of(output) not in self.values for output in function.results):
                 self._convert(position, function)
         refuse(self.problems)
         for name, variable in self.outputs.items():
@@ -91,7 +91,7 @@ class _Drafting:
 
     def _emit(self, function: Function, inputs: Sequence[Value | None]) -> str | None:
         """Convert a function whose inputs are known, or say why not."""
-        sizes = [variable.size for variable in (*function.inputs, *function.outputs)]
+        sizes = [variable.size for variable in (*function.inputs, *function.results)]
         if 0 in sizes:
             return "arrays must not be empty"
         if max(sizes) >= _LARGEST:
@@ -117,7 +117,7 @@ class _Drafting:
         spec, args, inputs = KNOWN_OPERATORS.narrowed(spec_of(function), function.args, inputs)
         padded = list(inputs) if spec.variadic else [v for v, _ in zip_longest(inputs, spec.inputs)]
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
-        shapes = [tuple(output.shape) for output in function.outputs]
+        shapes = [tuple(output.shape) for output in function.results]
 
         def run(arrays: Sequence[Array], changed: dict[str, Any]) -> list[Array]:
             return run_function(function, [nn.Variable.from_numpy_array(array) for array in arrays], changed)
@@ -135,7 +135,7 @@ class _Drafting:
         return [self.program.constant(np.asarray(array, np.float32), name=function.name) for array in arrays]
 
     def _note(self, function: Function, values: Sequence[Value | None] | None) -> None:
-        outputs = function.outputs
+        outputs = function.results
         for output, value in zip(outputs, [None] * len(outputs) if values is None else values, strict=True):
             self.values[key_of(output)] = value
 
@@ -162,7 +162,7 @@ def run_function(function: Function, inputs: Sequence[nn.Variable], settings: di
 def key_of(variable: Any) -> Any:
     """Return a leaf by itself; a result by its function and its place."""
     function = variable.parent
-    return (None, variable) if function is None else (function, function.outputs.index(variable))
+    return (None, variable) if function is None else (function, function.results.index(variable))
 
 
 def unread(function: Function) -> str | None:

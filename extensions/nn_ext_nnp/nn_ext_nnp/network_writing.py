@@ -137,12 +137,12 @@ class _NetworkWriter:
         inputs = self._operands(function)
         made = message("Function", type=function.name, name=self._fresh(function.name))
         made.input.extend(inputs)
-        made.output.extend(self.name_of(variable, f"{function.name}_out") for variable in function.outputs)
+        made.output.extend(self.name_of(variable, f"{function.name}_out") for variable in function.results)
         _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
         if function.name == "Reshape":
-            settings["shape"] = function.outputs[0].shape  # without -1
+            settings["shape"] = function.results[0].shape  # without -1
         if function.name == "ImageAugmentation" and settings["shape"] is None:
-            settings["shape"] = function.outputs[0].shape[-3:]  # of an image, whatever the number of samples
+            settings["shape"] = function.results[0].shape[-3:]  # of an image, whatever the number of samples
         write_settings(made, settings)
         self.functions.append(made)
 
@@ -156,7 +156,7 @@ class _NetworkWriter:
         ]
         made = message("Function", type="Affine", name=self._fresh("Affine"))
         made.input.extend(operands)
-        made.output.append(self.name_of(function.outputs[0], "Affine_out"))
+        made.output.append(self.name_of(function.results[0], "Affine_out"))
         write_settings(made, {"base_axis": 1})
         self.functions.append(made)
 

@@ -38,7 +38,7 @@ class _Nodes:
     def _add(self, function: Any) -> None:
         inputs = [self._name_of(variable) for variable in function.inputs]
         name = self._free(function.name)
-        outputs = function.outputs
+        outputs = function.results
         self.found.append(_node(name, function.name, inputs, outputs[0].shape, function.info.args))
         for number, variable in enumerate(outputs):
             self._names[variable] = f"{name}:{number}" if number else name

@@ -317,7 +317,9 @@ def holds_places(value: Value) -> bool:
     while node is not None and is_view(node) and node.inputs[0] is not None:
         value = node.inputs[0]
         node = value.producer
-    return node is not None and node.spec.has("copied_index") and node.spec.outputs[value.output_index].name == "index"
+    if node is None or not node.spec.has("copied_index"):
+        return False
+    return bool(node.args.get("only_index")) or node.spec.outputs[value.output_index].name == "index"
 
 
 def needed_data(node: Node) -> tuple[list[bool], list[bool]]:

@@ -31,12 +31,16 @@ _DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary
 #: By function that rewrites inputs: the first result of the last `Function.forward` on other variables, and the hidden ones.
 _AUX: WeakKeyDictionary[Node, tuple[NdArray, list[NdArray]]] = WeakKeyDictionary()
 
-_STATISTICS: Final = ("batch_mean", "batch_variance")
 #: Results beyond the visible ones that a caller of `Function.forward` may ask for, by giving variables for them.
 _ON_DEMAND: Final = {
-    "BatchNormalization": _STATISTICS,
-    "FusedBatchNormalization": _STATISTICS,
-    "SyncBatchNormalization": _STATISTICS,
+    "BatchNormalization": ("batch_mean", "batch_variance"),
+    "FusedBatchNormalization": ("batch_mean", "batch_variance"),
+    "SyncBatchNormalization": ("batch_mean", "batch_variance"),
+    "LayerNormalization": ("mean", "variance"),
+    "InstanceNormalization": ("mean", "variance"),
+    "GroupNormalization": ("mean", "variance"),
+    "TensorNormalization": ("mean", "variance"),
+    "WeightStandardization": ("mean", "variance"),
     "SpectralNorm": ("before",),
 }
 
@@ -65,6 +69,14 @@ def places_of(node: Node, call: ResolvedCall, count: int, method: str) -> list[i
             return places
     allowed = " or ".join(dict.fromkeys(str(len(places)) for places in shown))
     raise ArgumentError(f"{method}: outputs of {node.spec.name} must be {allowed} Variables, got {count}")
+
+
+def place_of_output(node: Node, index: int) -> int:
+    """Return the place, among all results of the function, of output `index` of those that programs see."""
+    on_demand = _ON_DEMAND.get(node.spec.name, ())
+    if index < node.n_visible or not on_demand:
+        return index
+    return next(place for place, entry in enumerate(node.spec.outputs) if entry.name == on_demand[index - node.n_visible])
 
 
 def flags_of(what: str, values: Any, count: int) -> list[bool]:
@@ -225,18 +237,30 @@ def _visible_storages(call: ResolvedCall, outputs: Mapping[int, Variable]) -> li
 def _propagate_statistics(call: ResolvedCall, leaves: Sequence[Value | None], given: Sequence[Variable]) -> None:
     """Add what follows from the gradients of the mean and the variance of a batch to that of the input."""
     x = leaves[0]
-    if len(given) != len(_STATISTICS) or x is None or not x.need_grad:
+    if len(given) != len(("mean", "variance")) or x is None or not x.need_grad:
         return
-    kept = {axis % len(x.plain_shape) for axis in call.args["axes"]}  # type: ignore[union-attr]  # axes of a normalization
-    axes = [axis for axis in range(len(x.plain_shape)) if axis not in kept]
-    x = Variable.of_storage(x.storage, True)
     with auto_forward(False):
+        x, axes = _normalized_together(call.args, Variable.of_storage(x.storage, True))
         mean = _F.mean(x, axes=axes, keep_dims=True)
         centred = _F.sub2(x, mean)
         variance = _F.mean(_F.mul2(centred, centred), axes=axes, keep_dims=True)
     run_forward((mean, variance))
     for result, variable in zip((mean, variance), given, strict=True):
         run_backward(result, variable.grad)
+
+
+def _normalized_together(args: Mapping[str, Any], x: Variable) -> tuple[Variable, list[int]]:
+    """Return the input of a normalization, with groups of channels along an axis, and the axes of its statistics."""
+    shape = list(x.plain_shape)
+    kept = {axis % len(shape) for axis in (*args.get("axes", ()), *args.get("batch_axis", ()))}
+    if "channel_axis" in args:
+        channels = args["channel_axis"] % len(shape)
+        if "num_groups" in args:
+            shape[channels : channels + 1] = [args["num_groups"], shape[channels] // args["num_groups"]]
+            x = _F.reshape(x, shape=shape, inplace=False)
+            kept = {axis + (axis > channels) for axis in kept}
+        kept.add(channels)
+    return x, [axis for axis in range(len(shape)) if axis not in kept]
 
 
 def _leaves(placed: Sequence[Variable | None]) -> list[Value | None]:

@@ -27,7 +27,7 @@ class RemoveFunctionModifier(FunctionModifier):
         """
         if f.info.type_name not in self.rm_funcs:
             return None
-        if len(f.outputs) != 1 or not inputs or f.outputs[0].shape != f.inputs[0].shape:
+        if len(f.results) != 1 or not inputs or f.results[0].shape != f.inputs[0].shape:
             raise ShapeError(
                 f"RemoveFunctionModifier: a function can only go if its output has the shape of its first input, got {f!r}"
             )

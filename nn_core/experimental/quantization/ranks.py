@@ -59,7 +59,7 @@ def last_layers(functions: Mapping[Function, int]) -> set[Function]:
     before: set[Function] = set()
     last: set[Function] = set()
     # those that were not counted too: they may stand between two layers
-    for f in reversed(functions_of([output for function in functions for output in function.outputs])):
+    for f in reversed(functions_of([output for function in functions for output in function.results])):
         if has_parameters(f) and f not in before:
             last.add(f)
         if has_parameters(f) or f in before:

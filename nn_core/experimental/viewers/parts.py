@@ -89,7 +89,7 @@ class _Collector:
 
     def _add(self, function: Function) -> None:
         inputs = tuple(self._number(variable) for variable in function.inputs)
-        outputs = tuple(self._number(variable) for variable in function.outputs)
+        outputs = tuple(self._number(variable) for variable in function.results)
         scopes = [self._names[v.storage].rpartition("/")[0] for v in function.inputs if v.storage in self._names]
         name, arguments = function.info.type_name, dict(function.info.args)
         number = len(self._parts.calls)

@@ -117,7 +117,7 @@ def sort(
         ([1.0, 2.0, 3.0], [1, 2, 0])
     """
     if checked_flag("only_index", only_index):
-        return operators.sort(x, axis, reverse, with_index=True)[1]
+        return operators.sort(x, axis, reverse, only_index=True)
     if checked_flag("with_index", with_index):
         return operators.sort(x, axis, reverse, with_index=True)
     return operators.sort(x, axis, reverse)

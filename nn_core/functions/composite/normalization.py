@@ -8,7 +8,7 @@ from nn_core.engine.error_messages.refusal import checked_flag, door
 from nn_core.engine.graph.imperative import as_one_kind
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
-from nn_core.functions.composite.statistics import statistics_of_groups, with_statistics
+from nn_core.functions.composite.statistics import accompanied, statistics_of_groups, with_statistics
 from nn_core.functions.operand import Operand
 from nn_core.variable import Variable
 
@@ -361,7 +361,7 @@ def group_normalization(
     if not output_stat:
         return y
     (x, _) = as_one_kind("group_normalization", x, y)
-    return (y, *statistics_of_groups(x, num_groups, channel_axis, axes))
+    return accompanied(y, (x,), lambda inputs: statistics_of_groups(inputs[0], num_groups, channel_axis, axes))
 
 
 @overload

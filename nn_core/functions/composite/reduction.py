@@ -121,7 +121,7 @@ def max(
         ([5.0, 4.0], [1, 1])
     """
     if checked_flag("only_index", only_index):
-        return operators.max(x, listed(axis), keepdims, with_index=True)[1]
+        return operators.max(x, listed(axis), keepdims, only_index=True)
     if checked_flag("with_index", with_index):
         return operators.max(x, listed(axis), keepdims, with_index=True)
     return operators.max(x, listed(axis), keepdims)
@@ -173,7 +173,7 @@ def min(
         [1.0, 3.0]
     """
     if checked_flag("only_index", only_index):
-        return operators.min(x, listed(axis), keepdims, with_index=True)[1]
+        return operators.min(x, listed(axis), keepdims, only_index=True)
     if checked_flag("with_index", with_index):
         return operators.min(x, listed(axis), keepdims, with_index=True)
     return operators.min(x, listed(axis), keepdims)

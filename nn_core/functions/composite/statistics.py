@@ -1,7 +1,9 @@
 """Mean and variance as parts of a graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from nn_core.engine.graph.companions import note_companions
 from nn_core.engine.graph.imperative import as_one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
 from nn_core.engine.graph.precision import in_float32
@@ -9,6 +11,7 @@ from nn_core.functions.arithmetic import mul2, sub2
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import mean as mean_operator
 from nn_core.functions.shape import reshape
+from nn_core.variable import Variable
 
 
 @in_float32
@@ -23,7 +26,15 @@ def statistics_over_others(x: Operand, kept: Sequence[int]) -> tuple[Operand, ..
 def with_statistics(y: Operand, x: Operand, kept: Sequence[int]) -> tuple[Operand, ...]:
     """`y`, which was computed from x, then the mean and the biased variance of x, which are of the kind of `y`."""
     (x, _) = as_one_kind("normalization", x, y)
-    return (y, *statistics_over_others(x, kept))
+    return accompanied(y, (x,), lambda inputs: statistics_over_others(inputs[0], kept))
+
+
+def accompanied(y: Operand, inputs: Sequence[Any], make: Callable[[Sequence[Any]], Any]) -> tuple[Operand, ...]:
+    """`y`, then what `make` returns for the inputs of its function, which programs see among the outputs of that."""
+    made = make(inputs)
+    if isinstance(y, Variable):
+        note_companions(y, made, make)
+    return (y, *made)
 
 
 @follows_shapes

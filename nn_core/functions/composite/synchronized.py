@@ -1,6 +1,7 @@
 """Batch normalization whose statistics cross processes."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import numpy as np
@@ -13,7 +14,7 @@ from nn_core.errors import ArgumentError
 from nn_core.functions import normalization as operators
 from nn_core.functions.arithmetic import mul2, sub2
 from nn_core.functions.composite.axes import Axes, listed
-from nn_core.functions.composite.statistics import statistics_over_others
+from nn_core.functions.composite.statistics import accompanied, with_statistics
 from nn_core.functions.operand import Operand
 from nn_core.functions.reduction import sum as sum_operator
 from nn_core.variable import Variable
@@ -119,7 +120,7 @@ def sync_batch_normalization(
         y = operators.sync_batch_normalization(
             x, beta, gamma, mean, variance, axes=kept, decay_rate=decay_rate, eps=eps, batch_stat=batch_stat
         )
-        return (y, *statistics_over_others(x, kept)) if output_stat else y
+        return with_statistics(y, x, kept) if output_stat else y
     if not isinstance(mean, Variable) or not isinstance(variance, Variable) or isinstance(x, NdArray):
         raise ArgumentError("sync_batch_normalization: inputs must be Variables for several processes, got an NdArray")
     others = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in kept}]
@@ -127,7 +128,7 @@ def sync_batch_normalization(
     squares = _centred_squares(x, group_mean, others)
     group_variance = GroupMean(comm, group, x, variance, decay_rate, unbiased=True)(squares)
     y = operators.batch_normalization(x, beta, gamma, group_mean, group_variance, kept, eps=eps, batch_stat=False)
-    return (y, group_mean, group_variance) if output_stat else y
+    return accompanied(y, (x, beta, gamma, group_mean, group_variance), itemgetter(3, 4)) if output_stat else y
 
 
 @in_float32

@@ -7,7 +7,7 @@ from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.functions import normalization as operators
 from nn_core.functions.composite.axes import Axes, listed
-from nn_core.functions.composite.statistics import statistics_over_others
+from nn_core.functions.composite.statistics import with_statistics
 from nn_core.functions.operand import Operand
 from nn_core.operators.spec.builtin.normalization import SPECTRAL_NORM
 
@@ -59,7 +59,7 @@ def weight_standardization(
         [[-1.0, 1.0], [-1.0, 1.0]]
     """
     y = operators.weight_standardization(w, channel_axis, eps)
-    return (y, *statistics_over_others(w, (channel_axis,))) if output_stat else y
+    return with_statistics(y, w, (channel_axis,)) if output_stat else y
 
 
 @door

@@ -54,7 +54,7 @@ class NanInfTracer(FunctionHookCallbackBase):
     @property
     def forward_post_hook(self) -> Callable[[Function], None]:
         """A hook that looks at the outputs of each function."""
-        return lambda function: self._look("forward", function, "output", [v.data for v in function.outputs])
+        return lambda function: self._look("forward", function, "output", [v.data for v in function.results])
 
     @property
     def backward_post_hook(self) -> Callable[[Function], None]:

@@ -83,7 +83,7 @@ _Product: TypeAlias = "Callable[[_Operands, tuple[Variable, ...]], Variable]"
 def key_of(variable: Variable) -> Any:
     """Return what is the same for all variables that stand for the same place of a graph."""
     function = variable.parent
-    return variable if function is None else (function, function.outputs.index(variable))
+    return variable if function is None else (function, function.results.index(variable))
 
 
 class Lowering:
@@ -115,7 +115,7 @@ class Lowering:
     def lowered(self) -> dict[str, Variable]:
         """Lower all functions and return the results by name."""
         for function in self._order:
-            if key_of(function.outputs[0]) not in self._values and not self._is_constant(function):
+            if key_of(function.results[0]) not in self._values and not self._is_constant(function):
                 self._function(function)
         return {name: self.real(variable) for name, variable in self._outputs.items()}
 
@@ -172,7 +172,7 @@ class Lowering:
         elif function.name in _MOVEMENTS and self._values[key_of(function.inputs[0])].levels is not None:
             levels = self.levels(function.inputs[0])
             rest = [self.real(variable) for variable in function.inputs[1:]]
-            self._note(function.outputs[0], levels=levels.moved(function.applied_to(levels.variable, *rest)))
+            self._note(function.results[0], levels=levels.moved(function.applied_to(levels.variable, *rest)))
         else:
             self._in_floats(function)
 
@@ -181,7 +181,7 @@ class Lowering:
         made = function.applied_to(*(self.real(variable) for variable in function.inputs))
         first = self._values.get(key_of(function.inputs[0]))
         kept = (first.scale, first.zero_point) if first is not None and function.name in _SELECTIONS else None
-        for output, result in zip(function.outputs, made if isinstance(made, (list, tuple)) else [made], strict=True):
+        for output, result in zip(function.results, made if isinstance(made, (list, tuple)) else [made], strict=True):
             self._note(output, real=result, scale=kept)
 
     def finish(self, last: Function, product: _Product, operands: _Operands, shape: Sequence[int]) -> None:
@@ -215,12 +215,12 @@ class Lowering:
         return function, scale, shift
 
     def _sole_reader(self, function: Function) -> Function | None:
-        key = key_of(function.outputs[0])
+        key = key_of(function.results[0])
         return self._reader[key] if self._counts[key] == 1 and key not in self._roots else None
 
     def _is_of_channels(self, normalization: Function, function: Function) -> bool:
         axis = function.args.get("base_axis")
-        is_first = key_of(normalization.inputs[0]) == key_of(function.outputs[0])
+        is_first = key_of(normalization.inputs[0]) == key_of(function.results[0])
         rest = [self.is_constant(variable) for variable in normalization.inputs[1:]]
         return is_first and all(rest) and list(normalization.args["axes"]) == [axis]
 
@@ -299,7 +299,7 @@ def _affine(lowering: Lowering, function: Function) -> bool:
     if found is None or lowering.is_constant(function.inputs[0]):
         return False
     weight, bias = found
-    last, *form = lowering.joined(function) if function.outputs[0].ndim == axis + 1 else (function, None, None)
+    last, *form = lowering.joined(function) if function.results[0].ndim == axis + 1 else (function, None, None)
     x = lowering.levels(function.inputs[0])
     rows = (math.prod(x.variable.shape[:axis]), math.prod(x.variable.shape[axis:]))
     if x.variable.shape != rows:
@@ -319,7 +319,7 @@ def _batch_matmul(lowering: Lowering, function: Function) -> bool:
     left, right = (_turned(levels) if turn else levels for levels, turn in zip((left, right), turned, strict=True))
     scales = np.array([np.float64(left.scale) * np.float64(right.scale)]).astype(np.float32)
     operands = _Operands(left, right.variable, right.zero_point, scales, None)
-    lowering.finish(lowering.joined(function)[0], _matrix_product, operands, (1,) * function.outputs[0].ndim)
+    lowering.finish(lowering.joined(function)[0], _matrix_product, operands, (1,) * function.results[0].ndim)
     return True
 
 

@@ -150,9 +150,9 @@ def _ranges(
     order: Sequence[Function], inputs: Mapping[str, Variable], calibration: Any, method: str, percentile: float
 ) -> dict[Any, tuple[float, float]]:
     """Return the range of each input and of each result, by `key_of`."""
-    variables = [*inputs.values(), *(output for function in order for output in function.outputs)]
+    variables = [*inputs.values(), *(output for function in order for output in function.results)]
     batches, found = batches_of(inputs, calibration), {key_of(variable): Range() for variable in variables}
-    roots = [output for function in order for output in function.outputs]
+    roots = [output for function in order for output in function.results]
     sink = F.sink(*roots)  # keeps all results for as long as it is there
     steps = [Range.widen] if method == "minmax" else [Range.widen, Range.count]
     for step in steps:

@@ -91,7 +91,7 @@ def ranges_of(
 
 def _kept(order: Sequence[Function], inputs: Mapping[str, nn.Variable]) -> dict[Any, nn.Variable]:
     """Return the inputs and all results, which are kept after a pass."""
-    results = [output for function in order for output in function.outputs]
+    results = [output for function in order for output in function.results]
     variables = {key_of(variable): variable for variable in (*inputs.values(), *results)}
     for variable in variables.values():
         if variable.parent is not None:
@@ -130,7 +130,7 @@ def _arrays(inputs: Mapping[str, nn.Variable], calibration: Any) -> dict[str, Ar
 
 def _passes(order: Sequence[Function], inputs: Mapping[str, nn.Variable], arrays: Mapping[str, Array]) -> Iterator[None]:
     """Compute the network on each batch; the last one is filled up with the first samples."""
-    roots = [output for function in order for output in function.outputs]
+    roots = [output for function in order for output in function.results]
     before = {name: np.array(variable.d) for name, variable in inputs.items()}
     sink = F.sink(*roots)
     count = max(-(-len(arrays[name]) // variable.shape[0]) for name, variable in inputs.items())

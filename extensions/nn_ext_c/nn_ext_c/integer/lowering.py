@@ -69,7 +69,7 @@ class Task:
     @property
     def output_shape(self) -> Shape:
         """The shape of the result."""
-        return tuple(self.function.outputs[0].shape)
+        return tuple(self.function.results[0].shape)
 
     @property
     def scale(self) -> Scale:
@@ -168,22 +168,22 @@ class Lowering:
             ArgumentError: lists every function that cannot be computed in integers.
         """
         for position, function in enumerate(self.order):
-            if key_of(function.outputs[0]) in self.tensors:
+            if key_of(function.results[0]) in self.tensors:
                 continue
             shapes = [variable.shape for variable in function.inputs]
             try:
                 self._function(function)
             except NotExportableError as error:
                 self.problems.append(f"{function.name} (function {position} of {len(self.order)}, inputs {shapes}): {error}")
-                self._note(function, [0] * len(function.outputs))
+                self._note(function, [0] * len(function.results))
         refuse(self.problems)
 
     def _function(self, function: Function) -> None:
-        if 0 in [variable.size for variable in (*function.inputs, *function.outputs)]:
+        if 0 in [variable.size for variable in (*function.inputs, *function.results)]:
             raise NotExportableError("arrays must not be empty")
         inputs = [self.tensors.get(key_of(variable)) for variable in function.inputs]
         if inputs.count(None) == len(inputs) and not spec_of(function).has("seeded"):
-            self._note(function, [None] * len(function.outputs))  # the calibration has computed it
+            self._note(function, [None] * len(function.results))  # the calibration has computed it
             return
         if function.node.python is not None:  # its name says nothing about what it computes
             raise NotExportableError("a function in Python cannot be written")
@@ -202,14 +202,14 @@ class Lowering:
 
     def _clamped(self, function: Function) -> Function:
         """Return the ReLU or ReLU6 that alone reads the result, or the function itself."""
-        key = key_of(function.outputs[0])
+        key = key_of(function.results[0])
         reader = self.next.get(key)
         if function.name in _CLAMPABLE and reader is not None and self.readers[key] == 1 and reader.name in _CLAMPS:
             return reader
         return function
 
     def _note(self, function: Function, numbers: Sequence[int | None]) -> None:
-        for output, number in zip(function.outputs, numbers, strict=True):
+        for output, number in zip(function.results, numbers, strict=True):
             self.tensors[key_of(output)] = number
 
     def constant(self, values: Array) -> int:
@@ -220,7 +220,7 @@ class Lowering:
 
 def _is_of_one_element(function: Function) -> bool:
     spec = spec_of(function)
-    return spec.has("pointwise") and not spec.has("seeded") and len(function.inputs) == 1 and len(function.outputs) == 1
+    return spec.has("pointwise") and not spec.has("seeded") and len(function.inputs) == 1 and len(function.results) == 1
 
 
 def _by_table(task: Task) -> int:
@@ -429,7 +429,7 @@ def _reshape(task: Task) -> int:
 
 @lowers("Identity", "Dropout", "Unlink")
 def _identity(task: Task) -> int:
-    if len(task.function.outputs) > 1:
+    if len(task.function.results) > 1:
         raise NotExportableError("the mask of a dropout has no value in inference")
     return task.tensor(0)
 

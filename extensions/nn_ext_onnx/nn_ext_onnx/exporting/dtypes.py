@@ -96,7 +96,7 @@ class LeafTypes:
             self._note_python(function)
             return
         spec, real = spec_of(function), real_of(function)
-        wanted = [self._wide[key] for key in map(key_of, function.outputs) if key in self._wide]
+        wanted = [self._wide[key] for key in map(key_of, function.results) if key in self._wide]
         held = [None if variable is None else np.dtype(variable.storage.data.dtype) for variable in node.inputs]
         for place, (variable, kind) in enumerate(zip(node.inputs, input_kinds(spec, held), strict=True)):
             if variable is None:
@@ -129,4 +129,4 @@ def _moves(spec: FunctionSpec) -> bool:
 def key_of(variable: Any) -> Any:
     """Return the key that all objects for one variable of a graph share."""
     function = variable.parent
-    return (None, variable) if function is None else (function, function.outputs.index(variable))
+    return (None, variable) if function is None else (function, function.results.index(variable))

@@ -55,7 +55,7 @@ class Sizes:
             for name, variable in inputs.items():
                 self._note(variable, name)
             for position, function in enumerate(_with_sources(outputs.values())):
-                for place, output in enumerate(function.outputs):
+                for place, output in enumerate(function.results):
                     self._note(output, (position, place))
         self._n_copies = len(copies)
 
@@ -145,7 +145,7 @@ class _Drafting:
 
     def result(self) -> Draft:
         for position, function in enumerate(self.order):
-            if any(key_of(output) not in self.values for output in function.outputs):
+            if any(key_of(output) not in self.values for output in function.results):
                 self._convert(position, function)
         if self.problems:
             shown = self.problems[:_LISTED]
@@ -169,7 +169,7 @@ class _Drafting:
             return
         self.spans.append((where, first, len(self.graph.nodes)))
         self.graph.name_nodes(first, self._scope_of(function))
-        for output, value in zip(function.outputs, results, strict=True):
+        for output, value in zip(function.results, results, strict=True):
             self.values[key_of(output)] = value
 
     def _scope_of(self, function: Function) -> str:
@@ -198,7 +198,7 @@ class _Drafting:
     def _refuse(self, function: Function, problem: str) -> None:
         """Note a problem and continue, so that all problems are found."""
         self.problems.append(problem)
-        for output in function.outputs:
+        for output in function.results:
             self.values[key_of(output)] = Value(self.graph, "", FLOAT)
 
     def _call(self, function: Function, spec: FunctionSpec, args: Mapping[str, Any], vertices: Sequence[Any]) -> Call:
@@ -211,7 +211,7 @@ class _Drafting:
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in args.items()}
         if self.sizes is not None:
             self._let_follow(settings, followed_settings(function))
-        made = [self._output_shape(function, output, settings) for output in function.outputs]
+        made = [self._output_shape(function, output, settings) for output in function.results]
         return Call(self.graph, function.name, values, shapes, settings, made)
 
     def _shape(self, variable: Any) -> tuple[int, ...]:
@@ -261,7 +261,7 @@ class _Drafting:
 
     def _convert_before(self, variable: Any) -> None:
         for function in functions_of([variable]):
-            if any(key_of(output) not in self.values for output in function.outputs):
+            if any(key_of(output) not in self.values for output in function.results):
                 self._convert(len(self.order), function)
 
     def _read(self, variable: Any, kind: str, spec: FunctionSpec) -> Value:
