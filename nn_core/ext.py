@@ -57,6 +57,9 @@ from nn_core.files.mmap import contents_of as contents_of
 from nn_core.files.mmap import crc32 as crc32
 from nn_core.files.paths import path_below as path_below
 from nn_core.operators.reference.registry import kernel as kernel
+from nn_core.operators.rules.fusions import ChainLink as ChainLink
+from nn_core.operators.rules.fusions import Fusion as Fusion
+from nn_core.operators.rules.fusions import LinkCall as LinkCall
 from nn_core.operators.rules.registry import GradientCall as GradientCall
 from nn_core.operators.rules.registry import gradient as gradient
 from nn_core.operators.rules.registry import shape_rule as shape_rule
@@ -108,6 +111,7 @@ __all__ = [
     "BackendUnavailableError",
     "Cache",
     "Call",
+    "ChainLink",
     "CommandInfo",
     "CommunicatorInfo",
     "CompositeInfo",
@@ -120,10 +124,12 @@ __all__ = [
     "FileFormatInfo",
     "FunctionPackage",
     "FunctionSpec",
+    "Fusion",
     "GradientCall",
     "InitializerInfo",
     "Kernel",
     "KnownOperators",
+    "LinkCall",
     "MemoryFile",
     "NNCoreError",
     "Namespace",

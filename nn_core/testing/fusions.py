@@ -11,7 +11,9 @@ from nn_core.context import Context
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.graph.apply import operator_of
+from nn_core.engine.graph.plugin_fusion import fusion_of
 from nn_core.errors import ArgumentError, NNCoreError
+from nn_core.operators.rules.fusions import Fusion
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.cases import DTYPES, context_of
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
@@ -41,9 +43,9 @@ class FusionCase:
         """The context with this backend alone."""
         return context_of(self.backend, self.dtype)
 
-    def load(self) -> Any:
-        """Return the fusion itself, as the plugin makes it."""
-        return PLUGINS.offers.load(PLUGINS.required_offer("passes", self.fusion, "fusion"))()
+    def load(self) -> Fusion:
+        """Return the fusion itself."""
+        return fusion_of(PLUGINS.required_offer("passes", self.fusion, "fusion"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,9 +245,9 @@ def test_a_solver(copy):
 def test_a_fusion_of_operators(copy):
     pytest.importorskip("nn_ext_cpu", reason="a backend with kernels of fusions")
     copy.add(
-        "nn_core/engine/graph/inference_fusion.py",
-        "\n    def _take_identity(self, node: Node) -> bool:\n        return True\n",
-        after="return bool(self.nodes[0].args",
+        "nn_core/operators/rules/fusions.py",
+        '            ChainLink("Identity", optional=True),\n',
+        after="requires=_adds_before_nonlinearity),",
     )
     printed = copy.output(
         """

@@ -249,8 +249,8 @@ class PassInfo(RoleInfo):
 
     - "pass": `target` is a subclass of ``FunctionModifier``, or a function from a list of variables to those that take their
       place, for ``GraphConverter([name])``;
-    - "fusion": `target` makes an object as `graph.plugin_fusion.Fusion`, by which passes without gradients run several
-      functions as one.
+    - "fusion": `target` makes a `nn_core.ext.Fusion`, or an object with a `chain` of names, a `function` and
+      ``settings(*args)``, by which passes without gradients run several functions as one.
 
     Example:
         >>> from nn_core.ext import PassInfo, hookimpl

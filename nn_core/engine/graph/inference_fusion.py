@@ -1,29 +1,26 @@
-"""Functions that a pass without gradients runs as one: a convolution and the functions after it that touch its result once.
+"""Functions that a pass without gradients runs as one: chains of the table of fusions, and of those of plugins.
 
-A convolution, a batch normalization by running statistics, an addition and an activation become one FusedConvolution,
-if the backend of the convolution says so (`inference_fusions`) and has a kernel for it, and if nobody else reads the
-values between them.
+Values between the functions of a chain are not computed, so nobody else may read them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import SyncedArray
-from nn_core.engine.dispatch.known import KnownOperators
 from nn_core.engine.dispatch.registry import spec_of
+from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import kernel_of
 from nn_core.engine.graph.node import Node, Storage, Value
-from nn_core.engine.graph.plugin_fusion import Rewriting, fused_by_plugins, reads
+from nn_core.engine.graph.plugin_fusion import OfferedFusion, offered_fusions
 from nn_core.errors import NNCoreError
+from nn_core.operators.rules.arguments import resolve_args
+from nn_core.operators.rules.fusions import ChainLink, Fusion, LinkCall
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.settings import is_enabled
-from nn_core.typing import extra
-
-_FUSED: Final = "FusedConvolution"
-#: The version of operators whose arguments and inputs the chains read in full.
-_KNOWN: Final = KnownOperators("0.1")
-#: Arguments of the fused function that hold where no function of the chain gives its own.
-_DEFAULTS: Final[Mapping[str, Any]] = {"decay_rate": 0.9, "eps": 1e-5, "nonlinearity": "identity"}
+from nn_core.typing import Backend, extra
 
 
 def fused(roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]) -> tuple[list[Node], list[SyncedArray]]:
@@ -34,194 +31,223 @@ def fused(roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]) -> 
         order: Its functions in order.
         dropped: Those whose results nobody can read after the pass, if they are no roots and not persistent.
     """
+    result, skipped = list(order), list[SyncedArray]()
     if not is_enabled("inference_fusion"):
-        return list(order), []
-    readers = _readers(roots, order)
-    replaced: dict[Node, Node | None] = {}
-    skipped: list[SyncedArray] = []
-    rewriting = Rewriting(order)
-    for node in order:
-        if not _begins_chain(node) or node in replaced:
-            continue
-        chain = _chain_of(node, readers, dropped, replaced)
-        fused = None if rewriting.separates(chain.nodes) else chain.fused()
-        if fused is None:
-            continue
-        replaced.update(dict.fromkeys(chain.nodes))
-        replaced[chain.last] = fused
-        skipped += chain.skipped(fused)
-    result = [node for node in (replaced.get(node, node) for node in order) if node is not None]
-    stood_in = set(result) - set(order)
-    result, also_skipped = fused_by_plugins(
-        result, lambda node: None if node in stood_in else _sole_reader(node, readers, dropped)
-    )
-    return result, [*skipped, *also_skipped]
+        return result, skipped
+    readers = _Readers(roots, order, dropped)
+    for offered in offered_fusions():
+        replaced: dict[Node, Node | None] = {}
+        for chain, fused in _fused_chains(offered, result, readers):
+            replaced |= {**dict.fromkeys(chain), chain[-1]: fused}
+            skipped += [storage.data.synced for link in chain for storage in link.storages if storage is not fused.storages[0]]
+        stand_ins = [replaced.get(node, node) for node in result]
+        result = [node for node in stand_ins if node is not None]
+    return result, skipped
 
 
-def _begins_chain(node: Node) -> bool:
-    return node.spec.name == "Convolution" and node.python is None and reads(_KNOWN, node)
+class _Readers:
+    """The readers of the results of a pass, and the functions that rewrite arrays.
 
-
-def _chain_of(
-    convolution: Node,
-    readers: "Mapping[SyncedArray, Sequence[Node | None]]",
-    dropped: set[Node],
-    replaced: Mapping[Node, Node | None],
-) -> "_Chain":
-    """Return the longest chain that begins with a convolution."""
-    chain = _Chain(convolution)
-    while (following := _sole_reader(chain.last, readers, dropped)) is not None:
-        if following in replaced or _rounds_before_jump(following, readers) or not chain.append(following):
-            break
-    return chain
-
-
-def _rounds_before_jump(node: Node, readers: "Mapping[SyncedArray, Sequence[Node | None]]") -> bool:
-    """Return whether fusing `node` would round the argument of a discontinuous function otherwise than `node` does.
-
-    A normalization is fused as a factor and an offset. It is exactly beta where its input is the mean; the fused function is
-    only near beta, and a sign or a comparison after it would give something else. What a sum, such as a convolution, makes of
-    the result is rounded in any case.
+    Args:
+        roots: The results of the pass.
+        order: Its functions in order.
+        dropped: Those whose results nobody can read after the pass, if they are no roots and not persistent.
     """
-    if node.spec.topic != "normalization":
+
+    def __init__(self, roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]) -> None:
+        self._dropped = dropped
+        self._place = {node: place for place, node in enumerate(order)}
+        self._rewritten = [
+            (place, value.storage.data.synced) for place, node in enumerate(order) for value in node.rewritten()
+        ]
+        #: functions, and None for the caller of the pass
+        self._readers: dict[SyncedArray, list[Node | None]] = {}
+        for root in roots:
+            self._of(root.storage).append(None)
+        for node in order:
+            for value in node.inputs:
+                if value is not None:
+                    self._of(value.storage).append(node)
+
+    def _of(self, storage: Storage) -> list[Node | None]:
+        return self._readers.setdefault(storage.data.synced, [])
+
+    def sole_reader(self, node: Node) -> Node | None:
+        """Return the function that alone reads the first result of `node`, whose values nobody can see after the pass."""
+        value = node.output(0)
+        if node not in self._dropped or (value is not None and (value.persistent or value.recompute)):
+            return None
+        # statistics of the batch, say, which are outputs as well
+        if any(self._of(storage) for storage in node.storages[1:]):
+            return None
+        found = self._of(node.storages[0])
+        return found[0] if len(found) == 1 else None
+
+    def separate(self, chain: Sequence[Node]) -> bool:
+        """Return whether a function between those of `chain` rewrites what they read.
+
+        Fused functions all run in the place of the last, where they would read what was written.
+        """
+        first, last = self._place[chain[0]], self._place[chain[-1]]
+        read = {value.storage.data.synced for node in chain for value in node.inputs if value is not None}
+        return any(first < place < last and array in read for place, array in self._rewritten)
+
+    def jump(self, node: Node) -> bool:
+        """Return whether a discontinuous function reads what `node` computes, unless a sum has rounded it before.
+
+        A normalization, say, is fused as a factor and an offset. It is exactly beta where its input is the mean; the fused
+        function is only near beta, and a sign or a comparison after it would give something else. What a sum, such as a
+        convolution, makes of the result is rounded in any case.
+        """
+        seen, pending = {node}, [node]
+        while pending:
+            for reader in (reader for storage in pending.pop().storages for reader in self._of(storage)):
+                if reader is None or reader in seen:
+                    continue
+                if reader.spec.has("discontinuous"):
+                    return True
+                seen.add(reader)
+                if reader.spec.has("pointwise") or reader.spec.has("selecting"):
+                    pending.append(reader)
         return False
-    seen, pending = {node}, [node]
-    while pending:
-        for reader in (reader for storage in pending.pop().storages for reader in readers.get(storage.data.synced, ())):
-            if reader is None or reader in seen:
-                continue
-            if reader.spec.has("discontinuous"):
-                return True
-            seen.add(reader)
-            if reader.spec.has("pointwise") or reader.spec.has("selecting"):
-                pending.append(reader)
-    return False
 
 
-class _Chain:
-    """A convolution and the functions after it that are fused with it."""
+def _fused_chains(offered: OfferedFusion, order: Sequence[Node], readers: _Readers) -> Iterator[tuple[tuple[Node, ...], Node]]:
+    """Yield chains of `order` that have no function in common, each with the operator to run instead."""
+    free = set(order)  # what an earlier fusion has taken is no function of `order` any more
+    for node in order:
+        # the longest chain that the operator takes
+        for match in reversed(_matches(offered, node, readers, free)):
+            fused = None if readers.separate(match.nodes) else _stand_in(offered, match)
+            if fused is not None:
+                free.difference_update(match.nodes)
+                yield match.nodes, fused
+                break
 
-    def __init__(self, convolution: Node) -> None:
-        self.nodes = [convolution]
-        self._inputs: dict[str, Value | None] = {}
-        self._args: dict[str, Any] = {}
+
+def _matches(offered: OfferedFusion, first: Node, readers: _Readers, free: set[Node]) -> list["_Match"]:
+    """Return the whole chains of `free` functions that begin with `first`, each a function longer than the one before."""
+    found: list[_Match] = []
+    match, following = _Match(offered.fusion), first if first.spec.name == offered.fusion.links[0].function else None
+    while following is not None and following in free:
+        joined = match.joined(following) if offered.knows(following) else None
+        if joined is None or (not joined.link.exact and readers.jump(following)):
+            break
+        match = joined
+        if match.is_whole:
+            found.append(match)
+        following = readers.sole_reader(following)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Functions of a pass that the first links of a fusion describe.
+
+    Attributes:
+        fusion: The fusion.
+        nodes: The functions.
+        position: The position of the link that comes next.
+        inputs: The inputs of the operator so far.
+        args: Its arguments so far.
+    """
+
+    fusion: Fusion
+    nodes: tuple[Node, ...] = ()
+    position: int = 0
+    inputs: Mapping[str, Value | None] = field(default_factory=dict)
+    args: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def last(self) -> Node:
-        """The function whose result the chain gives."""
-        return self.nodes[-1]
+    def link(self) -> ChainLink:
+        """The link that describes the last function."""
+        return self.fusion.links[self.position - 1]
 
-    def append(self, node: Node) -> bool:
-        """Take `node` in, which reads the result of the chain; False if it cannot be fused."""
-        # a function that can be fused is a method here
-        take = getattr(self, f"_take_{node.spec.api}", None)
-        if take is None or node.context is not self.last.context or not reads(_KNOWN, node) or not take(node):
-            return False
-        self.nodes.append(node)
-        return True
+    @property
+    def is_whole(self) -> bool:
+        """Whether the functions are a chain that may be fused."""
+        return len(self.nodes) > 1 and all(link.optional for link in self.fusion.links[self.position :])
 
-    def fused(self) -> Node | None:
-        """Return the function to run instead; None if there is nothing to fuse or the backend does not want it."""
-        if len(self.nodes) == 1:
+    def joined(self, node: Node) -> "_Match | None":
+        """Return the match with a function, which reads the result of the last one; None where it does not fit."""
+        if node.python is not None or (self.nodes and node.context is not self.nodes[-1].context):
             return None
-        convolution = self.nodes[0]
-        backend = kernel_of(convolution, {}).backend
-        # only the backend knows whether one kernel is faster than the parts
-        wanted = extra(backend, "inference_fusions")
-        if _FUSED not in wanted:
-            return None
-        names = ("bias", "beta", "gamma", "mean", "variance", "z")
-        inputs = dict(zip(("x", "weight", "bias"), (*convolution.inputs, None), strict=False)) | self._inputs
-        args = {
-            **_DEFAULTS,
-            **convolution.args,
-            **self._args,
-            "batch_stat": False,
-            "nonlinearity_args": (),
-            "pad_mode": "constant",
-            "constant_value": 0.0,
-        }
-        spec = spec_of(_FUSED)
-        ordered = {arg.name: args[arg.name] for arg in spec.args}
-        values = [inputs["x"], inputs["weight"], *[inputs.get(name) for name in names]]
-        node = Node.standing_for(self.last, spec, ordered, values)
-        try:
-            kernel = kernel_of(node, {})
-        except NNCoreError:  # the rule of the fused function is stricter than those of its parts
-            return None
-        # the reference kernel would serve, and compute the parts one by one
-        if kernel.backend is not backend or kernel.implementation is not backend.kernels.get(_FUSED):
-            return None
-        node.add_outputs([Storage(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
-        return node
-
-    def skipped(self, fused: Node) -> list[SyncedArray]:
-        """Return the arrays that are not computed where `fused` runs instead."""
-        return [storage.data.synced for node in self.nodes for storage in node.storages if storage is not fused.storages[0]]
-
-    def _take_batch_normalization(self, node: Node) -> bool:
-        channel = len(node.storages[0].data.shape) - 1 if self._is_channel_last() else self.nodes[0].args["base_axis"]
-        fits = not self._args and not self._inputs and node.inputs[0] is not None
-        if not fits or node.args["batch_stat"] or tuple(node.args["axes"]) != (channel,):  # type: ignore[arg-type]
-            return False
-        # the chain has to be what is normalized, and not a statistic
-        if node.inputs[0].storage is not self.last.storages[0]:  # type: ignore[union-attr]  # looked at above
-            return False
-        _, beta, gamma, mean, variance, *_ = node.inputs
-        self._inputs |= {"beta": beta, "gamma": gamma, "mean": mean, "variance": variance}
-        self._args |= {"eps": node.args["eps"], "decay_rate": node.args["decay_rate"]}
-        return True
-
-    def _take_fused_batch_normalization(self, node: Node) -> bool:
-        z = node.inputs[5] if len(node.inputs) > 5 else None
-        # added to itself: the fused function would have to read what it is about to compute
-        if z is not None and z.storage is self.last.storages[0]:
-            return False
-        if not self._take_batch_normalization(node):
-            return False
-        self._inputs["z"] = z
-        self._args["nonlinearity"] = node.args["nonlinearity"]
-        return True
-
-    def _take_add2(self, node: Node) -> bool:
-        others = [v for v in node.inputs if v is not None and v.storage is not self.last.storages[0]]
-        shape = node.storages[0].data.shape
-        if len(others) != 1 or others[0].storage.data.shape != shape or self.last.storages[0].data.shape != shape:
-            return False
-        if self._inputs.get("z") is not None or "nonlinearity" in self._args:
-            return False
-        self._inputs["z"] = others[0]
-        return True
-
-    def _take_relu(self, node: Node) -> bool:
-        if self._args.get("nonlinearity", "identity") != "identity":
-            return False
-        self._args["nonlinearity"] = "relu"
-        return True
-
-    def _is_channel_last(self) -> bool:
-        return bool(self.nodes[0].args["channel_last"])
-
-
-def _readers(roots: Sequence[Value], order: Sequence[Node]) -> dict[SyncedArray, list[Node | None]]:
-    """Return the readers of each array: functions, and None for the caller of the pass."""
-    readers: dict[SyncedArray, list[Node | None]] = {}
-    for root in roots:
-        readers.setdefault(root.storage.data.synced, []).append(None)
-    for node in order:
-        for value in node.inputs:
-            if value is not None:
-                readers.setdefault(value.storage.data.synced, []).append(node)
-    return readers
-
-
-def _sole_reader(node: Node, readers: Mapping[SyncedArray, Sequence[Node | None]], dropped: set[Node]) -> Node | None:
-    """Return the function that alone reads the first result of `node`, whose values nobody can see after the pass."""
-    value = node.output(0)
-    if node not in dropped or (value is not None and (value.persistent or value.recompute)):
+        for position, link in enumerate(self.fusion.links[self.position :], self.position):
+            match = self._with(link, position, node) if link.function == node.spec.name else None
+            if match is not None or not link.optional:
+                return match
         return None
-    # statistics of the batch, say, which are outputs as well
-    if any(readers.get(storage.data.synced) for storage in node.storages[1:]):
+
+    def _with(self, link: ChainLink, position: int, node: Node) -> "_Match | None":
+        values = dict(zip([entry.name for entry in node.spec.inputs], node.inputs, strict=False))
+        inputs = {name: values.get(own) for name, own in link.inputs.items()}
+        args = {name: node.args[own] for name, own in link.args.items()} | dict(link.sets)
+        twice = any(value is not None and self.inputs.get(name) is not None for name, value in inputs.items())
+        if twice or not self.args.keys().isdisjoint(args) or not self._is_read(link, node, values):
+            return None
+        if link.requires is not None and not link.requires(self._described(node, values)):
+            return None
+        return _Match(self.fusion, (*self.nodes, node), position + 1, {**self.inputs, **inputs}, {**self.args, **args})
+
+    def _is_read(self, link: ChainLink, node: Node, values: Mapping[str, Value | None]) -> bool:
+        """Return whether a function reads the result of the last one where its link says so, and makes one result."""
+        if not self.nodes:
+            return True
+        read = values[link.chain] if link.chain else node.inputs[0]
+        return read is not None and read.storage is self.nodes[-1].storages[0]
+
+    def _described(self, node: Node, values: Mapping[str, Value | None]) -> LinkCall:
+        shapes = {name: None if value is None else value.storage.data.shape for name, value in values.items()}
+        return LinkCall(node.args, shapes, node.storages[0].data.shape, {**self.fusion.sets, **self.args})
+
+    def inputs_of(self, spec: FunctionSpec) -> list[Value | None]:
+        """Return the inputs of the operator."""
+        if self.fusion.settings is None:
+            return [self.inputs.get(entry.name) for entry in spec.inputs]
+        return [*self.nodes[0].inputs, *(value for node in self.nodes[1:] for value in node.inputs[1:])]
+
+
+def _stand_in(offered: OfferedFusion, match: _Match) -> Node | None:
+    """Return the operator to run instead of a chain; None where its backend or its rules do not want it."""
+    # only the backend knows whether one kernel of its own is faster than several
+    backend = None if offered.plugin else kernel_of(match.nodes[0], {}).backend
+    if backend is not None and offered.fusion.function not in extra(backend, "inference_fusions"):
         return None
-    found = readers.get(node.storages[0].data.synced, ())
-    return found[0] if len(found) == 1 else None
+    settings = offered.settings([node.args for node in match.nodes], match.args)
+    node = None if settings is None else _operator(match, settings)
+    kernel = None if node is None else _kernel_of(node, backend)
+    if node is None or kernel is None or kernel.output_shapes[0] != node.storages[0].data.shape:
+        return None
+    node.add_outputs([Storage(NdArray.of_shape(shape)) for shape in kernel.output_shapes[1:]])
+    offered.note(node, match.nodes)
+    return node
+
+
+def _operator(match: _Match, settings: Mapping[str, Any]) -> Node | None:
+    """Return the operator on the inputs of a chain; None where these or the settings are not what it takes."""
+    spec = spec_of(match.fusion.function)
+    inputs = match.inputs_of(spec)
+    if not spec.variadic and not _takes(spec, inputs):
+        return None
+    shapes = [None if value is None else value.storage.data.shape for value in inputs]
+    try:
+        return Node.standing_for(match.nodes[-1], spec, resolve_args(spec, settings, shapes), inputs)
+    except NNCoreError:
+        return None
+
+
+def _takes(spec: FunctionSpec, inputs: Sequence[Value | None]) -> bool:
+    """Return whether the operator has so many inputs, and all that it needs are given."""
+    pairs = itertools.zip_longest(spec.inputs, inputs)
+    return all(entry is not None and (entry.optional or value is not None) for entry, value in pairs)
+
+
+def _kernel_of(node: Node, backend: Backend | None) -> PreparedKernel | None:
+    """Return the kernel of an operator, which must be that of `backend` if one is given; None where there is none."""
+    try:
+        kernel = kernel_of(node, {})
+    except NNCoreError:  # its rule is stricter than those of the chain, or nobody runs it here
+        return None
+    # the reference kernel would serve, and compute the functions one by one
+    is_own = backend is None or (kernel.backend is backend and kernel.implementation is backend.kernels.get(node.spec.name))
+    return kernel if is_own else None

@@ -1,26 +1,27 @@
-"""Fusions of plugins: several functions that a pass without gradients runs as one operator."""
+"""The fusions that a pass may use: those of the core, and of plugins."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from nn_core.engine.arrays.synced import SyncedArray
 from nn_core.engine.dispatch.blame import PluginCall, reason_of
 from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.known import KnownOperators
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
-from nn_core.engine.dispatch.registry import spec_of
 from nn_core.engine.error_messages.refusal import described
-from nn_core.engine.graph.compile import kernel_of
 from nn_core.engine.graph.fused_chain import CHAINS, FusedChain
 from nn_core.engine.graph.node import Node
-from nn_core.errors import NNCoreError
+from nn_core.errors import ArgumentError
 from nn_core.logger import logger
-from nn_core.operators.rules.arguments import resolve_args
-from nn_core.operators.spec.model import FunctionSpec
+from nn_core.operators.rules.fusions import FUSIONS, ChainLink, Fusion
+from nn_core.operators.spec.model import ArgSpec, FunctionSpec, InputSpec
+
+#: The version of operators whose arguments and inputs the table of the core reads in full.
+_KNOWN: Final = KnownOperators("0.1")
 
 
-class Fusion(Protocol):
-    """A fusion that a plugin offers.
+class ChainFusion(Protocol):
+    """A fusion as an object of a plugin, where arguments have to be computed.
 
     Attributes:
         chain: Names of functions ("MulScalar", "Tanh"), each of which reads the result of the one before as its first input.
@@ -35,80 +36,75 @@ class Fusion(Protocol):
         """Return the settings of the operator from those of the functions; None where they must not be run as one."""
 
 
-class Rewriting:
-    """The arrays that functions of a pass rewrite, such as running statistics, and when.
+@dataclass(frozen=True, slots=True)
+class OfferedFusion:
+    """A fusion, and whose it is.
 
-    Args:
-        order: The functions of the pass.
+    Attributes:
+        fusion: The fusion.
+        plugin: The plugin; empty for one of the core.
+        label: Its name with the plugin's, for messages.
     """
 
-    def __init__(self, order: Sequence[Node]) -> None:
-        self._place = {node: place for place, node in enumerate(order)}
-        self._written = [(place, value.storage.data.synced) for place, node in enumerate(order) for value in node.rewritten()]
+    fusion: Fusion
+    plugin: str = ""
+    label: str = ""
 
-    def separates(self, chain: Sequence[Node]) -> bool:
-        """Return whether a function between those of `chain` rewrites what they read.
+    def knows(self, node: Node) -> bool:
+        """Return whether it was written for all that the call of `node` sets."""
+        if not node.spec.later:
+            return True
+        known = PLUGINS.known_operators(self.plugin, node.spec.name) if self.plugin else _KNOWN
+        inputs = [None if value is None else value.storage.data for value in node.inputs]
+        return known.refusal(node.spec, node.args, inputs) is None
 
-        Fused functions all run in the place of the last, where they would read what was written.
+    def settings(self, args: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the arguments of the operator; None where the functions must not be run as one.
+
+        Args:
+            args: The arguments of the functions.
+            named: The arguments of the operator that links name.
         """
-        first, last = self._place[chain[0]], self._place[chain[-1]]
-        read = {value.storage.data.synced for node in chain for value in node.inputs if value is not None}
-        return any(first < place < last and array in read for place, array in self._written)
+        if self.fusion.settings is None:
+            return {**self.fusion.sets, **named}
+        try:
+            with PluginCall(self.plugin, f"settings() of {self.label}"):
+                settings = self.fusion.settings(*map(dict, args))
+                return None if settings is None else dict(settings)
+        except Exception as error:
+            _leave_out(self.label, reason_of(error))
+            return None
+
+    def note(self, node: Node, chain: Sequence[Node]) -> None:
+        """Have the results of a plugin's operator compared with those of the chain that it is run for."""
+        if self.plugin:
+            CHAINS[node] = FusedChain(self.label, chain)
 
 
-#: The function that alone reads the result of another, whose values nobody can see after the pass.
-SoleReader = Callable[[Node], Node | None]
+_OF_THE_CORE: Final = tuple(OfferedFusion(fusion) for fusion in FUSIONS)
 
 
-def fused_by_plugins(order: Sequence[Node], sole_reader: SoleReader) -> tuple[list[Node], list[SyncedArray]]:
-    """Return the functions to run instead of `order`, and the arrays that are not computed any more.
-
-    Plugins are asked that are loaded, or that list fusions in the index of their package.
-    """
-    result, skipped = list(order), list[SyncedArray]()
-    for plugin, label, fusion in _fusions():
-        replaced: dict[Node, Node | None] = {}
-        for chain, fused in _fused_chains(plugin, label, fusion, result, sole_reader):
-            replaced |= {**dict.fromkeys(chain), chain[-1]: fused}
-            skipped += [storage.data.synced for link in chain for storage in link.storages if storage is not fused.storages[0]]
-        stand_ins = [replaced.get(node, node) for node in result]
-        result = [node for node in stand_ins if node is not None]
-    return result, skipped
-
-
-def _fused_chains(
-    plugin: str, label: str, fusion: Fusion, order: Sequence[Node], sole_reader: SoleReader
-) -> Iterator[tuple[list[Node], Node]]:
-    """Chains of `order` that have no function in common, each with the operator to run instead."""
-    taken: set[Node] = set()
-    rewriting = Rewriting(order)
-    for node in order:
-        chain = _chain_at(node, fusion.chain, sole_reader)
-        if not chain or not taken.isdisjoint(chain) or rewriting.separates(chain) or not _is_known(plugin, chain):
-            continue
-        fused = _fused(plugin, label, fusion, chain)
-        if fused is not None:
-            taken.update(chain)
-            yield chain, fused
-
-
-def _is_known(plugin: str, chain: Sequence[Node]) -> bool:
-    """Return whether the plugin, which puts one operator in place of `chain`, knows all that these calls set."""
-    return all(reads(PLUGINS.known_operators(plugin, node.spec.name), node) for node in chain if node.spec.later)
-
-
-def reads(known: KnownOperators, node: Node) -> bool:
-    """Return whether who knows operators so far reads everything that the call of `node` sets."""
-    inputs = [None if value is None else value.storage.data for value in node.inputs]
-    return known.refusal(node.spec, node.args, inputs) is None
-
-
-def _fusions() -> Iterator[tuple[str, str, Fusion]]:
+def offered_fusions() -> Iterator[OfferedFusion]:
+    """Yield the fusions of the core, and of plugins that are loaded or list fusions in the index of their package."""
+    yield from _OF_THE_CORE
     for offer in PLUGINS.offered("passes", unlisted=False):
         if offer.role == "fusion":
             fusion = _sound(offer)
             if fusion is not None:
-                yield offer.plugin, offer.label, fusion
+                yield OfferedFusion(fusion, offer.plugin, offer.label)
+
+
+def fusion_of(offer: Offer) -> Fusion:
+    """Return the fusion that a plugin offers, which may be an object with `chain`, `function` and `settings`."""
+    made: Fusion | ChainFusion = PLUGINS.offers.load(offer)()
+    return made if isinstance(made, Fusion) else _of_chain(made)
+
+
+def _of_chain(made: ChainFusion) -> Fusion:
+    chain = made.chain
+    if not isinstance(chain, (tuple, list)) or not all(isinstance(name, str) for name in chain):
+        raise ArgumentError(f"a chain must be a tuple of names of functions, got {described(chain)}")
+    return Fusion(made.function, tuple(ChainLink(name) for name in chain), settings=made.settings)
 
 
 #: The fusions that are left out, each told once.
@@ -119,8 +115,8 @@ def _sound(offer: Offer) -> Fusion | None:
     """Return the fusion, or None where it is none: every program would fail by it, those too that do not use its plugin."""
     try:
         with offer.called():
-            fusion: Fusion = PLUGINS.offers.load(offer)()
-            reason, _ = _fault(fusion), fusion.settings
+            fusion = fusion_of(offer)
+            reason = _fault(fusion)
     except Exception as error:  # a plugin may raise anything
         reason = reason_of(error)
     if not reason:
@@ -131,12 +127,32 @@ def _sound(offer: Offer) -> Fusion | None:
 
 def _fault(fusion: Fusion) -> str:
     """Return the reason why `fusion` cannot be used; empty where there is none."""
-    if not isinstance(fusion.chain, (tuple, list)) or not all(isinstance(name, str) for name in fusion.chain):
-        return f"a chain must be a tuple of names of functions, got {described(fusion.chain)}"
-    if len(fusion.chain) < 2:
-        return f"a fusion must have a chain of two functions or more, got {len(fusion.chain)}"
-    if not isinstance(fusion.function, str) or PLUGINS.function_named(fusion.function) is None:
+    if len(fusion.links) < 2:
+        return f"a fusion must have a chain of two functions or more, got {len(fusion.links)}"
+    spec = PLUGINS.function_named(fusion.function) if isinstance(fusion.function, str) else None
+    if spec is None:
         return f"function must be an operator that is installed, got {described(fusion.function)}"
+    if fusion.settings is not None:
+        return ""
+    return next((reason for reason in (_fault_of_link(link, spec) for link in fusion.links) if reason), "")
+
+
+def _fault_of_link(link: ChainLink, operator: FunctionSpec) -> str:
+    """Return which name of a link is not one of the operator, or of the function that it describes."""
+    spec = PLUGINS.function_named(link.function)
+    if spec is None:  # of a package that is not installed: no graph has it
+        return ""
+    pairs: list[tuple[str, str, Iterable[str], Sequence[InputSpec] | Sequence[ArgSpec]]] = [
+        (spec.name, "input", [*link.inputs.values(), *([link.chain] if link.chain else [])], spec.inputs),
+        (spec.name, "argument", link.args.values(), spec.args),
+        (operator.name, "input", link.inputs, operator.inputs),
+        (operator.name, "argument", [*link.args, *link.sets], operator.args),
+    ]
+    for name, what, given, entries in pairs:
+        known = {entry.name for entry in entries}
+        unknown = [found for found in given if found not in known]
+        if unknown:
+            return f"{what}s of {name} must be among {', '.join(sorted(known))}, got {unknown[0]!r}"
     return ""
 
 
@@ -144,47 +160,3 @@ def _leave_out(label: str, reason: str) -> None:
     if label not in _TOLD:
         _TOLD.add(label)
         logger.warning("%s is left out: %s", label, reason)
-
-
-def _chain_at(node: Node, names: Sequence[str], sole_reader: SoleReader) -> list[Node]:
-    """Return the functions of these names that begin with `node`; none where they do not follow each other."""
-    chain: list[Node] = []
-    following: Node | None = node
-    for name in names:
-        if following is None or following.python is not None or following.spec.name != name or len(following.storages) != 1:
-            return []
-        if chain:
-            first = following.inputs[0]
-            if first is None or first.storage is not chain[-1].storages[0] or following.context is not node.context:
-                return []
-        chain.append(following)
-        following = sole_reader(following)
-    return chain
-
-
-def _fused(plugin: str, label: str, fusion: Fusion, chain: Sequence[Node]) -> Node | None:
-    """Return the operator to run instead of `chain`; None where the plugin or the rules of the operator do not want it."""
-    try:
-        with PluginCall(plugin, f"settings() of {label}"):
-            settings = fusion.settings(*(dict(node.args) for node in chain))
-            settings = None if settings is None else dict(settings)
-    except Exception as error:
-        _leave_out(label, reason_of(error))
-        return None
-    return None if settings is None else _stand_in(label, spec_of(fusion.function), settings, chain)
-
-
-def _stand_in(label: str, spec: FunctionSpec, settings: Mapping[str, Any], chain: Sequence[Node]) -> Node | None:
-    inputs = [*chain[0].inputs, *(value for node in chain[1:] for value in node.inputs[1:])]
-    if not spec.variadic and not sum(not entry.optional for entry in spec.inputs) <= len(inputs) <= len(spec.inputs):
-        return None
-    shapes = [None if value is None else value.storage.data.shape for value in inputs]
-    try:
-        node = Node.standing_for(chain[-1], spec, resolve_args(spec, settings, shapes), inputs)
-        kernel = kernel_of(node, {})
-    except NNCoreError:  # its rule is stricter than theirs, or nobody runs it here
-        return None
-    if list(kernel.output_shapes) != [chain[-1].storages[0].data.shape]:
-        return None
-    CHAINS[node] = FusedChain(label, chain)
-    return node

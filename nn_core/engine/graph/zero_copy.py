@@ -7,60 +7,22 @@ copy (`SyncedArray.readwrite`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
-
-import numpy as np
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from nn_core.engine.arrays.synced import SyncedArray
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import Builder, alias, is_view, kernel_of
 from nn_core.engine.graph.memory import Buffer
 from nn_core.engine.graph.node import Node
+from nn_core.operators.rules.arrangements import ARRANGEMENTS, Arrangement, View
 from nn_core.settings import is_enabled
-from nn_core.typing import Array
-
-#: Shows an array in another one.
-View: TypeAlias = Callable[[Array], Array]
-
-
-@dataclass(frozen=True, slots=True)
-class Arrangement:
-    """The results of a function, which have the elements of its input.
-
-    Attributes:
-        parts: Show each result in the input.
-        whole: Shows the input in the only result; None where there are several.
-    """
-
-    parts: Sequence[View]
-    whole: View | None = None
-
-
-def _transposed(node: Node) -> Arrangement:
-    axes = tuple(node.setup.args["axes"])
-    back = tuple(int(axis) for axis in np.argsort(axes))
-    return Arrangement([lambda array: array.transpose(axes)], lambda array: array.transpose(back))
-
-
-def _split(node: Node) -> Arrangement:
-    axis = int(node.setup.args["axis"])
-    before = (slice(None),) * axis
-    return Arrangement([_place((*before, number)) for number in range(len(node.storages))])
-
-
-def _place(index: tuple[Any, ...]) -> View:
-    return lambda array: array[index]
-
-
-_ARRANGEMENTS: Final[Mapping[str, Callable[[Node], Arrangement]]] = {"Transpose": _transposed, "Split": _split}
 
 
 def arrangement_of(node: Node) -> Arrangement | None:
     """Return how the function arranges elements; None if it does something else."""
-    make = _ARRANGEMENTS.get(node.spec.name) if node.python is None else None
-    return None if make is None or not is_enabled("share_memory") else make(node)
+    make = ARRANGEMENTS.get(node.spec.name) if node.python is None else None
+    return None if make is None or not is_enabled("share_memory") else make(node.setup.args, len(node.storages))
 
 
 def show_parts(whole: Buffer, parts: Sequence[Buffer], arrangement: Arrangement) -> bool:
