@@ -24,6 +24,7 @@ from nn_core.engine.graph.infer import require_shapes
 from nn_core.engine.graph.lengths import lengths_among, present_settings, present_shape
 from nn_core.engine.graph.modes import AUTO_FORWARD, RECOMPUTE, stops_gradients
 from nn_core.engine.graph.node import COMPUTED_AT_ONCE, Node, Setup, Storage, invalidate, require_no_circle
+from nn_core.engine.graph.private_outputs import note_inputs
 from nn_core.engine.graph.python_function import WRAPPERS, PythonForward, PythonFunction, spec_of_python
 from nn_core.engine.graph.run import given_dtypes_of, run
 from nn_core.engine.graph.seeds import FUNCTION_SEED
@@ -270,6 +271,8 @@ def _run_kernel(node: Node, call: ResolvedCall | None) -> None:
     if node.spec.updates:
         _protect_intermediates(node, kernel, inputs)
     run(kernel, inputs, [storage.data for storage in node.storages], node.key)
+    if kernel.private:
+        note_inputs(node)
 
 
 def _protect_intermediates(node: Node, kernel: PreparedKernel, inputs: list[NdArray | None]) -> None:

@@ -21,6 +21,7 @@ from nn_core.engine.graph.lengths import present_shape
 from nn_core.engine.graph.node import Node, Storage, Value, forward_order
 from nn_core.engine.graph.plan import current_plan, plans_of, remember, signature_of
 from nn_core.engine.graph.plan_cache import refuse_turn
+from nn_core.engine.graph.private_outputs import has_private_outputs, outdated_among
 from nn_core.engine.graph.reshape import has_other_lengths
 from nn_core.engine.graph.shared_layers import warn_of_shared_layers
 from nn_core.engine.graph.trace_node import ANYWHERE
@@ -164,7 +165,7 @@ def _run_replayed(root: Value, grad: Any, completions: Completions | None) -> Ba
     if is_new and direct.run_followed(root, grad):
         return None
     structure = None if _spec_of(root).has("sink") else replay.structure_of(root, followed)  # a sink keeps its inputs' values
-    if structure is None:
+    if structure is None or (not structure.all_lazy and outdated_among(structure.order)):
         return backward_plan(root, False, True, completions)
     template = _fitting_template(structure, completions)
     if template is None:
@@ -228,15 +229,35 @@ def backward_plan(root: Value, own_start: bool, clear_buffer: bool, completions:
     for overwrite in (True, False):
         kind = "backward", own_start, clear_buffer, completions, overwrite
         plan: BackwardPlan | None = current_plan(plans, kind, (root,))
-        if plan is not None and plan.take_zeros(overwrite):
+        if plan is not None and not (plan.private and plan.is_outdated()) and plan.take_zeros(overwrite):
             return plan
-    plan, overwrite = _compiled(root, forward_order((root,)), own_start, clear_buffer, completions)
-    remember(plans, ("backward", own_start, clear_buffer, completions, overwrite), plan)
+    order = forward_order((root,))
+    outdated = outdated_among(order)
+    if outdated:
+        plan = _plan_with_outdated(root, (own_start, clear_buffer, completions), outdated)
+        if plan is not None:
+            return plan
+    plan, overwrite = _compiled(root, order, own_start, clear_buffer, completions, outdated)
+    remember(plans, ("backward", own_start, clear_buffer, completions, overwrite, *outdated), plan)
     return plan
 
 
+def _plan_with_outdated(root: Value, kind: tuple[Any, ...], outdated: Sequence[Node]) -> BackwardPlan | None:
+    """Return the plan that was kept for passes that compute the private outputs of `outdated` functions again."""
+    for overwrite in (True, False):
+        plan: BackwardPlan | None = current_plan(plans_of(root), ("backward", *kind, overwrite, *outdated), (root,))
+        if plan is not None and plan.take_zeros(overwrite):
+            return plan
+    return None
+
+
 def _compiled(
-    root: Value, order: Sequence[Node], own_start: bool, clear_buffer: bool, completions: Completions | None
+    root: Value,
+    order: Sequence[Node],
+    own_start: bool,
+    clear_buffer: bool,
+    completions: Completions | None,
+    outdated: Sequence[Node] = (),
 ) -> tuple[BackwardPlan, bool]:
     """Return a new plan, and whether it overwrites the gradients of the leaves because all of them are zero."""
     _require_fitted(order)
@@ -247,7 +268,7 @@ def _compiled(
         if target.is_leaf:
             grad = target.storage.grad
             overwrite = overwrite and not grad.is_narrowed and grad.is_unwritten
-    plan = compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite)
+    plan = compile_backward(root, order, active, targets, own_start, clear_buffer, overwrite, outdated)
     if completions is not None:
         plan.entries = with_completions(plan.entries, plan.leaf_grads, completions)
     return plan, overwrite
@@ -294,10 +315,15 @@ def compile_backward(
     own_start: bool,
     clear_buffer: bool,
     overwrite: bool,
+    outdated: Sequence[Node] = (),
 ) -> BackwardPlan:
-    """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards."""
+    """Resolve the gradient of every node, place every array, and write down what the arrays hold afterwards.
+
+    The private outputs of `outdated` functions are computed again.
+    """
     plan = BackwardPlan(clear_buffer)
-    data = ForwardData(plan, root, order, clear_buffer)
+    plan.private = [node for node in active if has_private_outputs(node)]
+    data = ForwardData(plan, root, order, clear_buffer, outdated)
     targets: dict[Storage, GradientTarget] = {target.storage: target for target in found}
     work = GradientCompiler(plan, data, targets, overwrite)
     work.start(root, own_start)

@@ -24,6 +24,7 @@ from nn_core.engine.graph.forward import KEEP_ALL, ForwardPlan, emit_forward
 from nn_core.engine.graph.memory import Buffer, is_contiguous
 from nn_core.engine.graph.node import Node, Storage, Value
 from nn_core.engine.graph.plan import Binding, Plan
+from nn_core.engine.graph.private_outputs import private_arrays
 from nn_core.errors import ShapeError
 from nn_core.typing import Array, Backend, Runner, extra
 
@@ -50,6 +51,8 @@ class BackwardPlan(Plan):
         #: whether the gradients of leaves, which were zero, have not all been written yet
         self.owes_gradients = False
         self.freed: list[SyncedArray] = []
+        #: the functions with private outputs whose gradients it computes
+        self.private: list[Node] = []
 
     def is_bound(self) -> bool:
         """Return whether data and gradients are still where the plan reads and writes them."""
@@ -58,6 +61,14 @@ class BackwardPlan(Plan):
             and all(storage.data is data and storage.made_grad is grad for storage, data, grad in self.storages)
             and all(dtype_held(synced) == dtype for synced, dtype in self.dtypes)
         )
+
+    def is_outdated(self) -> bool:
+        """Return whether private outputs that the plan reads may not belong to their inputs any more."""
+        for node in self.private:
+            version = node.computed_from
+            if version is not None and not version.is_present():
+                return True
+        return False
 
     def take_zeros(self, overwrite: bool) -> bool:
         """Prepare the leaf gradients for a run; False when they are not as zero as `overwrite` expects."""
@@ -121,9 +132,19 @@ class BackwardPlan(Plan):
 
 
 class ForwardData:
-    """The data of the forward pass, for the gradients to read; computes again what was dropped on purpose."""
+    """The data of the forward pass, for the gradients to read; computes again what was dropped on purpose.
 
-    def __init__(self, plan: BackwardPlan, root: Value, order: Sequence[Node], clear_buffer: bool) -> None:
+    Args:
+        plan: The plan of the backward pass.
+        root: Where the pass starts.
+        order: The functions of the graph.
+        clear_buffer: Whether the pass gives up the data that it reads.
+        outdated: Functions whose private outputs are computed again, because inputs may have been written meanwhile.
+    """
+
+    def __init__(
+        self, plan: BackwardPlan, root: Value, order: Sequence[Node], clear_buffer: bool, outdated: Sequence[Node] = ()
+    ) -> None:
         self.plan = plan
         self.builder = Builder(plan, as_found=True)
         self._clear = clear_buffer
@@ -134,6 +155,7 @@ class ForwardData:
         #: the dtypes of what the forward pass has computed, dropped values among them
         self.dtypes = {storage.data.synced: dtype_held(storage.data.synced) for node in order for storage in node.storages}
         # a view is not among them: who gives the memory gives its values
+        self._outdated = {synced for node in outdated for synced in private_arrays(node)}
         self._producers = {storage.data.synced: node for node in order for storage in node.storages if not is_view(node)}
 
     def of(
@@ -149,7 +171,7 @@ class ForwardData:
         buffer = self.builder.data.get(synced)
         if buffer is not None or synced not in self._producers:
             return buffer
-        if _was_dropped(synced, self._producers[synced]):
+        if self._is_computed_again(synced):
             self._compute_again(synced)
             return self.builder.data[synced]
         require_computed(self._producers[synced], synced)
@@ -213,7 +235,7 @@ class ForwardData:
             if node is None or node in nodes or synced in self.builder.data:
                 continue
             # back to what is still there
-            if _was_dropped(synced, node) or synced.cleared:
+            if self._is_computed_again(synced) or synced.cleared:
                 nodes.add(node)
                 stack.extend(value.storage.data.synced for value in node.inputs if value is not None)
             else:
@@ -222,6 +244,9 @@ class ForwardData:
         for node in sorted(nodes, key=self._rank.__getitem__):
             # random functions draw the same numbers, since a backward plan renews no keys
             emit_forward(self.builder, node, kernel_of(node, self.dtypes), pinned, again=True)
+
+    def _is_computed_again(self, synced: SyncedArray) -> bool:
+        return synced in self._outdated or _was_dropped(synced, self._producers[synced])
 
     def release(self) -> None:
         """Note which arrays lose their data when the pass is over."""

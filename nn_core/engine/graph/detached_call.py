@@ -208,8 +208,11 @@ def propagate(
     adds: Sequence[bool],
 ) -> None:
     """Add to the gradients of `placed`, one after the other, what follows from those of `outputs`, which are by place."""
-    storages = _visible_storages(call, outputs)
-    storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed), outputs)]
+    if any(entry.private for entry in call.output_entries):
+        storages = _storages_computed_again(node, call, arrays_of(placed), outputs)
+    else:
+        storages = _visible_storages(call, outputs)
+        storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed), outputs)]
     leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
         return
@@ -232,6 +235,17 @@ def _visible_storages(call: ResolvedCall, outputs: Mapping[int, Variable]) -> li
         Storage(outputs[place].data, outputs[place].grad) if place in outputs else Storage(NdArray.of_shape(shape))
         for place, shape in enumerate(call.output_shapes[: call.n_visible])
     ]
+
+
+def _storages_computed_again(
+    node: Node, call: ResolvedCall, arrays: list[NdArray | None], outputs: Mapping[int, Variable]
+) -> list[Storage]:
+    """Return all results as they follow from the inputs now, the visible ones with the gradients of `outputs`.
+
+    A kernel reads its private outputs and the others as results of one run.
+    """
+    results = compute(call, node.context, without_updates(node.spec, arrays), {}, last_key(node, "backward"))
+    return [Storage(array, outputs[place].grad if place in outputs else None) for place, array in enumerate(results)]
 
 
 def _propagate_statistics(call: ResolvedCall, leaves: Sequence[Value | None], given: Sequence[Variable]) -> None:

@@ -28,6 +28,7 @@ from nn_core.engine.graph.memory import Buffer, n_bytes_of
 from nn_core.engine.graph.node import RESHAPED, Node, Value, forward_order
 from nn_core.engine.graph.plan import Attachment, Plan, current_plan, plans_of, remember, signature_of
 from nn_core.engine.graph.plan_cache import refuse_turn
+from nn_core.engine.graph.private_outputs import InputVersion, versions_in
 from nn_core.engine.graph.python_function import PythonForward
 from nn_core.engine.graph.reshape import OtherShapeError, adopt_found, fit, note_shapes
 from nn_core.engine.graph.run import adopt_shape
@@ -50,6 +51,8 @@ class ForwardPlan(Plan):
     def __init__(self, policy: str) -> None:
         super().__init__()
         self.policy = policy
+        #: the functions with private outputs, and what a pass notes of their inputs
+        self.private: list[tuple[Node, InputVersion]] = []
         self.buffers: dict[SyncedArray, Buffer] = {}
 
 
@@ -87,10 +90,16 @@ def _run(plan: ForwardPlan, roots: Sequence[Value], hooks: tuple[list[NodeHook],
     # now and not when it is compiled: plans come and go, and the sequence of numbers must not depend on that
     for node in plan.seeded:
         new_key(node, FUNCTION_SEED.draw)
+    # hooks may write: what they leave is not what the functions have read
+    before = versions_in([node for node, _ in plan.private]) if hooks else None
     if plan.is_dynamic:
         _run_dynamic(plan, roots, hooks)
     else:
         plan.run(hooks)
+    for node, version in plan.private if before is None else before:
+        if before is None:
+            version.note()
+        node.computed_from = version
 
 
 def _run_dynamic(plan: ForwardPlan, roots: Sequence[Value], hooks: tuple[list[NodeHook], list[NodeHook]] | None) -> None:
@@ -183,6 +192,7 @@ def compile_forward(
     _choose_kept(builder, survivors, order, policy)
     builder.finish()
     plan.buffers = builder.data
+    plan.private = versions_in(functions)
     _attach(plan, survivors, skipped)
     plan.adopt()
     plan.bind(signature_of(order, roots), plan.bound_leaves())

@@ -281,6 +281,7 @@ class Node:
         "_need_grad",
         "_outputs",
         "args",
+        "computed_from",
         "context",
         "derivation",
         "fitted",
@@ -319,6 +320,8 @@ class Node:
         self.derivation: Any = None
         #: the value of RESHAPED for which the shapes of the outputs are right, or COMPUTED_AT_ONCE
         self.fitted = RESHAPED.value
+        #: with private outputs: the `InputVersion` that the last forward pass has read
+        self.computed_from: Any = None
         self._need_grad = need_grad
         self.flags_version = FLAGS_VERSION.value
         reference = weakref.ref(self)
