@@ -164,8 +164,8 @@ def _run_replayed(root: Value, grad: Any, completions: Completions | None) -> Ba
     is_new = followed and _is_new_on_trace(root)
     if is_new and direct.run_followed(root, grad):
         return None
-    structure = None if _spec_of(root).has("sink") else replay.structure_of(root, followed)  # a sink keeps its inputs' values
-    if structure is None or (not structure.all_lazy and outdated_among(structure.order)):
+    structure = _structure_of(root, followed)
+    if structure is None:
         return backward_plan(root, False, True, completions)
     template = _fitting_template(structure, completions)
     if template is None:
@@ -180,6 +180,16 @@ def _run_replayed(root: Value, grad: Any, completions: Completions | None) -> Ba
             return plan
     _run_template(template, structure, root, grad)
     return None
+
+
+def _structure_of(root: Value, followed: bool) -> replay.Structure | None:
+    """Return the structure of a graph whose pass a template can run; None where it has to be compiled for the graph."""
+    if _spec_of(root).has("sink"):  # it keeps its inputs' values
+        return None
+    structure = replay.structure_of(root, followed)
+    if structure is None or structure.all_lazy:
+        return structure
+    return None if outdated_among(structure.order) else structure
 
 
 def _run_template(template: replay.Template, structure: replay.Structure, root: Value, grad: Any) -> None:

@@ -208,11 +208,7 @@ def propagate(
     adds: Sequence[bool],
 ) -> None:
     """Add to the gradients of `placed`, one after the other, what follows from those of `outputs`, which are by place."""
-    if any(entry.private for entry in call.output_entries):
-        storages = _storages_computed_again(node, call, arrays_of(placed), outputs)
-    else:
-        storages = _visible_storages(call, outputs)
-        storages += [Storage(array) for array in _aux_outputs(node, call, arrays_of(placed), outputs)]
+    storages = _result_storages(node, call, arrays_of(placed), outputs)
     leaves = _leaves(placed)
     if not any(leaf is not None and leaf.need_grad for leaf in leaves):
         return
@@ -237,13 +233,16 @@ def _visible_storages(call: ResolvedCall, outputs: Mapping[int, Variable]) -> li
     ]
 
 
-def _storages_computed_again(
+def _result_storages(
     node: Node, call: ResolvedCall, arrays: list[NdArray | None], outputs: Mapping[int, Variable]
 ) -> list[Storage]:
-    """Return all results as they follow from the inputs now, the visible ones with the gradients of `outputs`.
+    """Return data and gradients of all results.
 
-    A kernel reads its private outputs and the others as results of one run.
+    A kernel reads its private outputs and the others as results of one run: with private outputs, all are computed again.
     """
+    if not any(entry.private for entry in call.output_entries):
+        aux = _aux_outputs(node, call, arrays, outputs)
+        return _visible_storages(call, outputs) + [Storage(array) for array in aux]
     results = compute(call, node.context, without_updates(node.spec, arrays), {}, last_key(node, "backward"))
     return [Storage(array, outputs[place].grad if place in outputs else None) for place, array in enumerate(results)]
 
