@@ -6,6 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 #: Entries beside NNabla's module names, each a word that a user or an author of plugins knows.
 LIMIT = 25
+#: Modules that stand above the rest of their package in the layers.
+HIGHER = {"engine.runtime.registrations"}
 
 
 def modules_of_nnabla() -> set[str]:
@@ -38,3 +40,21 @@ def test_no_module_or_class_has_a_name_that_the_glossary_replaced() -> None:
     assert [str(path.relative_to(ROOT)) for path in sources if path.with_suffix("").as_posix().endswith(endings)] == []
     pattern = re.compile(rf"^class ({'|'.join(sorted(replaced - modules))})\b", re.MULTILINE)
     assert [str(path.relative_to(ROOT)) for path in sources if pattern.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_table_of_layers_has_the_order_of_the_contract() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Layers")[2]
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    names = [re.findall(r"`([\w.]+)`", cell) for cell in cells]
+    rows = {name: number for number, row in enumerate(names) for name in row}
+    assert len(rows) == sum(map(len, names)) > 30, "a module stands in one row"
+    contract = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("\nlayers = [")[2].partition("]")[0]
+    modules = [name for name in re.findall(r"nn_core\.([\w.]+)", contract) if name not in HIGHER]
+    found = [(rows[name], module) for module in modules for name in [closest(module, rows)] if name]
+    assert len(found) > len(rows)
+    assert found == sorted(found, key=lambda pair: pair[0])
+
+
+def closest(module, names):
+    """Return the longest of `names` that is `module` or a package around it."""
+    return max((name for name in names if f"{module}.".startswith(f"{name}.")), key=len, default="")
