@@ -2,6 +2,8 @@
 
 import doctest
 import re
+from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,17 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def run_blocks(path: Path) -> dict[str, Any]:
-    """Run the blocks of a page in their order; return the names that they define."""
+def run_blocks(path: Path, without: Collection[str] = ()) -> dict[str, Any]:
+    """Run the blocks of a page in their order; return the names that they define.
+
+    A block that begins with ``# needs package`` is passed over where that package is not installed, or is one of `without`.
+    """
     text = path.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": path.stem}
     for match in _BLOCK.finditer(text):
+        needed = re.match(r"# needs (\w+)\n", match.group(1))
+        if needed and (needed[1] in without or find_spec(needed[1]) is None):
+            continue
         line = text.count("\n", 0, match.start()) + 1
         code = match.group(1)
         if ">>> " in code:

@@ -31,6 +31,7 @@ RUN = [
     "docs/differences.md",
     "docs/distributed.md",
     "docs/errors.md",
+    "docs/from_jax.md",
     "docs/from_keras.md",
     "docs/from_pytorch.md",
     "docs/index.md",
@@ -73,7 +74,7 @@ def test_the_links_of_the_page_lead_somewhere(page):
     assert [link for link in relative_links(page) if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("page", ["from_keras", "from_pytorch"])
+@pytest.mark.parametrize("page", ["from_jax", "from_keras", "from_pytorch"])
 def test_the_names_of_the_table_exist(page):
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     table = text[text.index("## Names") :]

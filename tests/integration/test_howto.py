@@ -15,6 +15,8 @@ FOLDER = ROOT / "docs" / "howto"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")
 #: Pages whose program starts processes, which import it as a file.
 AS_FILE = ("threads_and_processes",)
+#: Packages whose blocks start processes for half a minute: the tests of nn_ext_ray run them.
+STARTED_ELSEWHERE = ("ray",)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in AS_FILE])
@@ -29,7 +31,7 @@ def _run(page):
     context._current.set_default(nn.Context(["reference:float"]))
     try:
         nn.seed(0)
-        run_blocks(page)
+        run_blocks(page, without=STARTED_ELSEWHERE)
     finally:
         nn.clear_parameters()
         context._current.set_default(default)
