@@ -11,6 +11,7 @@ import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_ext_onnx.importing.models import Loader, Network, read_model
+from nn_ext_onnx.importing.sequences import equal
 from nn_ext_onnx.importing.values import held
 
 #: Graphs of a model that are kept, for the shapes and settings that came last.
@@ -23,7 +24,10 @@ class PreparedModel(BackendRep):
     def __init__(self, source: Any) -> None:
         model, base = read_model(source)
         self.loader = Loader(model, base)
-        self.names = [e.name for e in model.graph.input if e.name not in {t.name for t in model.graph.initializer}]
+        constants = {tensor.name for tensor in model.graph.initializer}
+        types = {entry.name: entry.type for entry in model.graph.input if entry.name not in constants}
+        self.names = list(types)
+        self.structured = {name for name, given in types.items() if given.WhichOneof("value") != "tensor_type"}
         self.results = [e.name for e in model.graph.output]  # which may name one more than once
         self.networks: list[Network] = []
 
@@ -33,23 +37,40 @@ class PreparedModel(BackendRep):
         network = self._network(arrays)
         for name, variable in network.inputs.items():
             variable.d = _computed(arrays[name])
-        _compute([output for output in network.outputs.values() if output.parent is not None])
-        return tuple(np.asarray(network.outputs[name].d).astype(network.dtypes[name]) for name in self.results)
+        outputs = {**network.outputs, **network.structures}
+        _compute([output for output in _variables(outputs) if output.parent is not None])
+        return tuple(_result(outputs[name], network.dtypes[name]) for name in self.results)
 
-    def _arrays(self, inputs: Any) -> dict[str, np.ndarray[Any, Any]]:
+    def _arrays(self, inputs: Any) -> dict[str, Any]:
         given = dict(inputs) if isinstance(inputs, dict) else dict(zip(self.names, _listed(inputs), strict=False))
-        wrong = [name for name, value in given.items() if isinstance(value, (list, dict)) or value is None]
+        numbers = {name: value for name, value in given.items() if name not in self.structured}
+        wrong = [name for name, value in numbers.items() if isinstance(value, (list, dict)) or value is None]
         if wrong or len(given) < len(self.names):
             raise ArgumentError(f"run: inputs must be an array for each of {self.names}, got {wrong or list(given)}")
-        return {name: np.asarray(value) for name, value in given.items()}
+        return {name: np.asarray(value) if name in numbers else value for name, value in given.items()}
 
-    def _network(self, arrays: dict[str, np.ndarray[Any, Any]]) -> Network:
+    def _network(self, arrays: dict[str, Any]) -> Network:
         for network in self.networks:
             if _fits(network, arrays):
                 return network
         made = self.loader.load({}, {}, arrays)
         self.networks = [made, *self.networks][:_KEPT]
         return made
+
+
+def _variables(outputs: Any) -> list[nn.Variable]:
+    """Return the variables in a dictionary or nested lists of outputs."""
+    if isinstance(outputs, nn.Variable):
+        return [outputs]
+    parts = outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else ()
+    return [variable for part in parts for variable in _variables(part)]
+
+
+def _result(output: Any, dtype: np.dtype[Any]) -> Any:
+    """Return an output as arrays, in nested lists as sequences are."""
+    if isinstance(output, list):
+        return [_result(item, dtype) for item in output]
+    return np.asarray(output.d).astype(dtype) if isinstance(output, nn.Variable) else output
 
 
 def _compute(outputs: Sequence[nn.Variable]) -> None:
@@ -59,9 +80,9 @@ def _compute(outputs: Sequence[nn.Variable]) -> None:
         (outputs[0] if len(outputs) == 1 else F.sink(*outputs)).forward()
 
 
-def _fits(network: Network, arrays: dict[str, np.ndarray[Any, Any]]) -> bool:
+def _fits(network: Network, arrays: dict[str, Any]) -> bool:
     shapes = all(variable.shape == arrays[name].shape for name, variable in network.inputs.items())
-    return shapes and all(np.array_equal(array, arrays[name]) for name, array in network.bound.items())
+    return shapes and all(equal(array, arrays[name]) for name, array in network.bound.items())
 
 
 def _listed(inputs: Any) -> Sequence[Any]:

@@ -1,5 +1,7 @@
 """ONNX's own suite for backends: every case gives the expected result or is refused, none gives another one."""
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -9,8 +11,12 @@ from nn_ext_onnx.backend import prepare
 
 #: Random numbers: there is no expected result.
 RANDOM = "test_bernoulli"
-#: Sums of which most cancel: in float32 they are as exact as the largest of them, and the suite expects zeros to 1e-7.
-CANCELLING = "test_dft"
+
+
+#: Zeros that the suite has as 1.9e-7, a step of float32 of the numbers whose difference they are; ours are 7e-16.
+INEXACT = re.compile(r"test_dft_inverse(_opset19)?$")
+#: Sums that the suite rounds to bfloat16 after each addition: its own numbers are exact to two steps of that type.
+ROUNDED = re.compile(r"test_attention_.*_bf16")
 
 
 def arrays(values):
@@ -21,16 +27,35 @@ def numpy_of(value):
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
+def difference(found, wanted, rtol, atol):
+    """Return what is different, None where nothing is."""
+    if isinstance(wanted, list):
+        if not isinstance(found, list) or len(found) != len(wanted):
+            return f"{found} for a sequence of {len(wanted)}"
+        parts = [difference(a, b, rtol, atol) for a, b in zip(found, wanted, strict=True)]
+        return next((text for text in parts if text), None)
+    if wanted is None or found is None:
+        return None if found is wanted else f"{found} for {wanted}"
+    wanted = np.asarray(wanted)
+    if wanted.dtype.kind in "OU":
+        return None if found.tolist() == wanted.tolist() else f"{found} for {wanted}"
+    if found.dtype != wanted.dtype:
+        return f"dtype {found.dtype}"
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
+    return None
+
+
 def outcome(case):
     """ "passed", "refused", or what is different."""
     try:
         prepared = prepare(case.model)
         for inputs, expected in case.data_sets:
-            for found, wanted in zip(prepared.run(arrays(inputs)), arrays(expected), strict=True):
-                if found.dtype != np.asarray(wanted).dtype:
-                    return f"dtype {found.dtype}"
-                atol = 1e-7 * float(np.abs(wanted).max(initial=1)) if case.name.startswith(CANCELLING) else case.atol
-                np.testing.assert_allclose(found, wanted, rtol=case.rtol, atol=atol)
+            wanted = arrays(expected)
+            rtol = 2**-6 if ROUNDED.match(case.name) else case.rtol
+            atol = 2e-7 if INEXACT.match(case.name) else case.atol
+            text = difference(list(prepared.run(arrays(inputs))), wanted, rtol, atol)
+            if text is not None:
+                return text
     except NNCoreError:
         return "refused"
     except AssertionError as error:
@@ -53,4 +78,4 @@ def test_no_case_of_the_suite_gives_another_result():
     found = outcomes()
     wrong = {name: text for name, text in found.items() if text not in ("passed", "refused")}
     assert wrong == {}
-    assert sum(text == "passed" for text in found.values()) >= 1734
+    assert sum(text == "passed" for text in found.values()) >= 1872

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper, version_converter
 from nn_ext_onnx.exporting.registry import NotExportableError
 from nn_ext_onnx.exporting.values import INT, GraphWriter, Value
 from nn_ext_onnx.importing.folding import Evaluator
-from nn_ext_onnx.importing.host import FlatPlaces, HostFunction
+from nn_ext_onnx.importing.host import FlatPlaces, HostFunction, Rounded
 
 #: Names of the domain of ONNX's own operators.
 _ONNX: Final = ("", "ai.onnx")
@@ -91,7 +91,14 @@ def _places(graph: GraphWriter, function: HostFunction, inputs: Sequence[Value |
     return [total.reshape((-1,))]
 
 
+def _rounded(graph: GraphWriter, function: HostFunction, inputs: Sequence[Value | None]) -> list[Value]:
+    rounded: Rounded = function.compute  # type: ignore[assignment]
+    assert inputs[0] is not None
+    return [inputs[0].cast(rounded.dtype)]
+
+
 _WRITERS: Final[dict[type, Callable[[GraphWriter, HostFunction, Sequence[Value | None]], list[Value]]]] = {
     Evaluator: _node,
     FlatPlaces: _places,
+    Rounded: _rounded,
 }

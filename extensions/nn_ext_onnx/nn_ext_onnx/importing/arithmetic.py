@@ -83,13 +83,16 @@ def _identity(node: Node) -> Made:
 
 @operator("Round")
 def _round(node: Node) -> nn.Variable:
-    """Halves go to the even neighbour."""
-    low = F.floor(node.x)
-    rest = node.x - low
+    return rounded(node.x)
+
+
+def rounded(x: nn.Variable) -> nn.Variable:
+    """Return the nearest integers; halves go to the even neighbour."""
+    low = F.floor(x)
+    rest = x - low
     is_odd = F.not_equal_scalar(low - 2 * F.floor(low * 0.5), 0.0)
     up = F.logical_or(F.greater_scalar(rest, 0.5), F.logical_and(F.equal_scalar(rest, 0.5), is_odd))
-    infinite = F.isinf(node.x)
-    return where(infinite, node.x, low + up)
+    return where(F.isinf(x), x, low + up)
 
 
 @operator("IsInf")

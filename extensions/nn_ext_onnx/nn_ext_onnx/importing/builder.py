@@ -12,11 +12,21 @@ from onnx import helper, numpy_helper, shape_inference
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext import NNCoreError, budget
+from nn_ext_onnx.importing.bodies import attributes_of, bound
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.folding import Evaluator, computed, evaluate, require_small
-from nn_ext_onnx.importing.host import as_levels, kind_on_host, moved, moves_levels, needs_host, on_host
+from nn_ext_onnx.importing.host import (
+    as_levels,
+    as_rounded,
+    gradient_on_host,
+    kind_on_host,
+    moved,
+    moves_levels,
+    needs_host,
+    on_host,
+)
 from nn_ext_onnx.importing.levels import find_movement, find_product, origin_of
-from nn_ext_onnx.importing.registry import FROM_NUMBERS, Converter, Node, find, number_type
+from nn_ext_onnx.importing.registry import FROM_NUMBERS, Converter, Node, find, find_sequence, number_type
 from nn_ext_onnx.importing.values import (
     COMPUTED,
     Array,
@@ -26,6 +36,7 @@ from nn_ext_onnx.importing.values import (
     Value,
     dtype_of,
     is_float,
+    is_tensor,
     is_whole,
     type_proto,
 )
@@ -184,6 +195,9 @@ class Builder:
             return self._function(own, proto, inputs)
         node = Node(proto, inputs, self.opsets.get(domain, 0), self)
         schema = self._schema(domain, proto.op_type, node.opset)
+        of_sequences = find_sequence(node)
+        if of_sequences is not None:
+            return list(of_sequences(node, scope))
         self._infer(node, schema)
         if proto.op_type in CONTROL_FLOW and domain == "":
             return list(CONTROL_FLOW[proto.op_type](node, scope))
@@ -221,6 +235,8 @@ class Builder:
         types = {name: type_proto(value) for name, value in given.items()}
         data = {name: numpy_helper.from_array(value.array, name) for name, value in given.items() if _may_be_setting(value)}
         imports = [helper.make_opsetid(name, version) for name, version in self.opsets.items()]
+        if not _is_inferable(node):
+            return {}
         try:
             found: dict[str, Any] = shape_inference.infer_node_outputs(
                 schema, node.proto, types, data, {}, opset_imports=imports
@@ -278,7 +294,7 @@ class Builder:
             raise UnsupportedError(f"numbers of type {', '.join(map(str, dtypes))}")
         self._require_computed(node)
         evaluator = Evaluator(node.proto, self.opsets)
-        made = on_host(node.kind, evaluator, node.inputs, shapes, kinds.pop(), dtypes)
+        made = on_host(node.kind, evaluator, node.inputs, shapes, kinds.pop(), dtypes, gradient_on_host(node, dtypes))
         return self._checked(node, list(map(as_levels, made, dtypes)))
 
     def _at_present(self, node: Node) -> list[Value | None]:
@@ -324,7 +340,8 @@ class Builder:
             return result
         if isinstance(result, nn.Variable):
             found = dtype if dtype is not None else _first_dtype(node)
-            value = self.computed(name, found, result, sources, self._lazy(node, name))
+            made = as_rounded(node, result, found)
+            value = self.computed(name, found, made, sources, self._lazy(node, name))
             value.origin = node.origin
             return value
         array = np.asarray(result)
@@ -385,7 +402,7 @@ class Builder:
         self, body: onnx.FunctionProto, proto: onnx.NodeProto, inputs: Sequence[Value | None], schema: Any = None
     ) -> list[Value | None]:
         """Return the outputs of a function for the inputs and attributes of a node."""
-        given = _attributes(body, proto, schema)
+        given = attributes_of(body, proto, schema)
         inner = Scope()
         for name, value in zip(body.input, inputs, strict=False):
             if value is not None:
@@ -394,27 +411,24 @@ class Builder:
         outside, self.opsets = self.opsets, {**self.opsets, **{_normal(o.domain): o.version for o in body.opset_import}}
         self._enter()
         try:
-            self.run([_bound(node, given, absent) for node in body.node], inner)
+            self.run([bound(node, given, absent) for node in body.node], inner)
         finally:
             self.depth -= 1
             self.opsets = outside
         return [inner.get(name) for name in body.output]
 
 
-def _attributes(body: onnx.FunctionProto, proto: onnx.NodeProto, schema: Any) -> dict[str, onnx.AttributeProto]:
-    """Return the attributes of a node with the defaults of its function and of its schema."""
-    given = {attribute.name: attribute for attribute in proto.attribute}
-    for default in body.attribute_proto:
-        given.setdefault(default.name, default)
-    for name, entry in () if schema is None else schema.attributes.items():
-        if entry.default_value.type:
-            given.setdefault(name, entry.default_value)
-    return given
-
-
 def _may_be_setting(value: Value) -> bool:
     """Return whether a value is known and small, as the numbers are that say how large a result is."""
     return value.is_known and value.array.size <= 64 and value.dtype.kind in "iufb"
+
+
+def _is_inferable(node: Node) -> bool:
+    """Return whether types follow from those of the inputs: loops may carry other kinds of values than they get, and files
+    give numbers with an axis to Range.
+    """
+    is_loose = node.kind == "Range" and any(value is not None and value.ndim for value in node.inputs)
+    return not is_loose and all(map(is_tensor, node.inputs))
 
 
 _FAILED: Final = np.dtype("V1")
@@ -454,31 +468,3 @@ def _shape_of(tensor: Any) -> tuple[int, ...] | None:
         return None
     lengths = [axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim]
     return None if any(length is None for length in lengths) else tuple(int(v) for v in lengths if v is not None)
-
-
-def _bound(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto], absent: set[str]) -> onnx.NodeProto:
-    """Return a node of a function's body with the attributes of the call in the place of references."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    del made.attribute[:]
-    for position, name in enumerate(made.input):
-        if name in absent:
-            made.input[position] = ""
-    for attribute in node.attribute:
-        if attribute.ref_attr_name:
-            if attribute.ref_attr_name in given:
-                copy = made.attribute.add()
-                copy.CopyFrom(given[attribute.ref_attr_name])
-                copy.name = attribute.name
-        else:
-            copy = made.attribute.add()
-            copy.CopyFrom(attribute)
-            _bind_graphs(copy, given)
-    return made
-
-
-def _bind_graphs(attribute: onnx.AttributeProto, given: Mapping[str, onnx.AttributeProto]) -> None:
-    for graph in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
-        bound = [_bound(node, given, set()) for node in graph.node]
-        del graph.node[:]
-        graph.node.extend(bound)

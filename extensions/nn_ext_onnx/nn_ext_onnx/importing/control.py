@@ -77,13 +77,41 @@ def _stacked(values: Sequence[Value], axis: int) -> Value:
 
 def _scan(node: Node, scope: Scope) -> list[Value | None]:
     if node.opset < 9:
-        raise UnsupportedError("Scan from before version 9")
-    body, n_scanned = node.attr("body"), node.attr("num_scan_inputs")
+        return _scan_of_samples(node, scope)
+    n_scanned = node.attr("num_scan_inputs")
     n_states = len(node.inputs) - n_scanned
-    states: list[Any] = list(node.inputs[:n_states])
     scanned = [node[n_states + k] for k in range(n_scanned)]
     axes = [a % v.ndim for a, v in zip(node.attr("scan_input_axes") or [0] * n_scanned, scanned, strict=True)]
     backwards = node.attr("scan_input_directions") or [0] * n_scanned
+    states, scans = _scanned(node, list(node.inputs[:n_states]), scanned, axes, backwards, scope)
+    return [*states, *_joined(node, scans)]
+
+
+def _scan_of_samples(node: Node, scope: Scope) -> list[Value | None]:
+    """Return the results before version 9: each sample is scanned by itself, along its first axis."""
+    if node.optional(0) is not None:
+        raise UnsupportedError("sequence_lens")
+    n_scanned = node.attr("num_scan_inputs")
+    backwards = node.attr("directions") or [0] * n_scanned
+    made: list[list[Value]] = []
+    for sample in range(node[1].shape[0]):
+        parts = [_element(node[k], 0, sample) for k in range(1, len(node.inputs))]
+        states, scanned = parts[:-n_scanned], parts[-n_scanned:]
+        last, scans = _scanned(node, states, scanned, [0] * n_scanned, backwards, scope)
+        made.append([*last, *(_stacked(values, 0) for values in scans)])
+    return [_stacked(values, 0) for values in zip(*made, strict=True)]
+
+
+def _scanned(
+    node: Node,
+    states: list[Any],
+    scanned: Sequence[Value],
+    axes: Sequence[int],
+    backwards: Sequence[int],
+    scope: Scope,
+) -> tuple[list[Any], list[list[Value]]]:
+    """Return the last states, and what the steps collect."""
+    body, n_states = node.attr("body"), len(states)
     length = scanned[0].shape[axes[0]]
     if not 0 < length <= MAX_STEPS:
         raise UnsupportedError(f"{length} steps")
@@ -97,7 +125,7 @@ def _scan(node: Node, scope: Scope) -> list[Value | None]:
         states = made[:n_states]
         for collected, value in zip(scans, made[n_states:], strict=True):
             collected.append(value)
-    return [*states, *_joined(node, scans)]
+    return states, scans
 
 
 def _joined(node: Node, scans: Sequence[list[Value]]) -> list[Value]:

@@ -109,7 +109,7 @@ class Evaluator:
             raise UnsupportedError(f"known numbers of {self.copy.op_type}: {error}") from error
         if any(not isinstance(array, (np.ndarray, np.generic)) for array in made):
             raise UnsupportedError(f"known numbers of {self.copy.op_type}: not a tensor")
-        return [np.asarray(array) for array in made]
+        return [array.astype(object) if array.dtype.kind == "U" else array for array in map(np.asarray, made)]
 
 
 def require_small(node: onnx.NodeProto, arrays: Sequence[Array | None], shapes: Sequence[Sequence[int] | None]) -> None:

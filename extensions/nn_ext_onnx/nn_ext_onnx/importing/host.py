@@ -8,9 +8,10 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_core.ext import ArgumentError
 from nn_core.function import PythonFunction
 from nn_ext_onnx.importing.registry import WHOLE, WHOLE_RESULTS, Node
-from nn_ext_onnx.importing.values import LEVELS, NARROW, Array, Value, is_whole
+from nn_ext_onnx.importing.values import LEVELS, NARROW, Array, Value, is_float, is_whole
 
 #: Results from arrays in the dtypes of the model, None where an input is left out. Exporters write the classes that are known
 #: to them: `Evaluator` and `FlatPlaces`.
@@ -50,6 +51,7 @@ class HostFunction(PythonFunction):
         shapes: of the outputs.
         kind: the dtype of all outputs: int64, float32 or float64.
         results: the dtypes of the outputs in the model; `kind` if not given.
+        gradient: "zero"; "passed" from the output to the only input; or "refused", where there is one that is not computed.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class HostFunction(PythonFunction):
         shapes: Sequence[tuple[int, ...]],
         kind: str = "int64",
         results: Sequence[np.dtype[Any]] | None = None,
+        gradient: str = "zero",
     ) -> None:
         super().__init__()
+        self.gradient = gradient
         self._name, self.compute, self.dtypes, self.shapes = name, compute, list(dtypes), list(shapes)
         self.output_dtype = kind
         self.results = [np.dtype(kind)] * len(shapes) if results is None else list(results)
@@ -88,9 +92,21 @@ class HostFunction(PythonFunction):
             output.d = np.asarray(array).astype(self.output_dtype)
 
     def backward_impl(self, inputs: Any, outputs: Any, propagate_down: Sequence[bool], accum: Sequence[bool]) -> None:
-        """Whole numbers have no gradients."""
+        """Give zeros, as whole numbers have no gradients, or the gradient of the output.
+
+        Raises:
+            ArgumentError: when the function has a gradient that is not computed.
+        """
+        if self.gradient == "refused" and any(propagate_down):
+            raise ArgumentError(
+                f"backward: functions must have a gradient, got {self.name} of ONNX, which is computed on the host"
+            )
         for variable, is_wanted, is_added in zip(inputs, propagate_down, accum, strict=True):
-            if is_wanted and not is_added:
+            if not is_wanted:
+                continue
+            if self.gradient == "passed":
+                variable.g = variable.g + outputs[0].g if is_added else outputs[0].g
+            elif not is_added:
                 variable.g = 0
 
 
@@ -101,9 +117,11 @@ def on_host(
     shapes: Sequence[tuple[int, ...]],
     kind: str = "int64",
     results: Sequence[np.dtype[Any]] | None = None,
+    gradient: str = "zero",
 ) -> list[nn.Variable]:
     """Return the results of a computation on the host; see `HostFunction`."""
-    function = HostFunction(name, compute, [None if v is None else v.dtype for v in inputs], shapes, kind, results)
+    dtypes = [None if value is None else value.dtype for value in inputs]
+    function = HostFunction(name, compute, dtypes, shapes, kind, results, gradient)
     made = function(*[value.variable for value in inputs if value is not None])
     return list(made) if isinstance(made, tuple) else [made]
 
@@ -121,6 +139,42 @@ def places_of(value: Value, size: int, flat: FlatPlaces) -> nn.Variable:
     if value.is_known:
         return nn.Variable.from_numpy_array(flat([value.array])[0])
     return on_host("Index", flat, [value], [(size,)])[0]
+
+
+@dataclass(slots=True)
+class Rounded:
+    """Numbers of a type of fewer digits than that of the graph.
+
+    Attributes:
+        dtype: the type.
+    """
+
+    dtype: np.dtype[Any]
+
+    def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
+        """Return the nearest numbers of the type."""
+        with np.errstate(over="ignore"):
+            return [np.asarray(arrays[0]).astype(self.dtype)]
+
+
+#: Operators whose results are numbers that they get.
+_PASSING: Final = frozenset(
+    {
+        *("Compress", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "MaxPool"),
+        *("Relu", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    }
+)
+
+
+def as_rounded(node: Node, y: nn.Variable, dtype: np.dtype[Any]) -> nn.Variable:
+    """Return results of bfloat16 rounded to it, after each function that computes others than it gets; others as they are.
+
+    The gradient passes as if nothing was rounded.
+    """
+    if dtype.name != "bfloat16" or (node.kind in _PASSING and node.proto.domain == ""):
+        return y
+    given = Value("y", np.dtype(np.float32), variable=y)
+    return on_host("Cast", Rounded(dtype), [given], [y.shape], "float32", gradient="passed")[0]
 
 
 #: Operators whose results are numbers that they get: floating-point numbers hold levels exactly.
@@ -151,11 +205,37 @@ def moved(convert: Callable[[Node], Any], node: Node) -> list[Any]:
     ]
 
 
+#: Operators without a converter that the definitions in the ONNX package compute, whatever the types; no gradient passes.
+_DEFINED: Final = frozenset(
+    {
+        *(("", name) for name in ("BitCast", "TfIdfVectorizer")),
+        *(("ai.onnx.preview.training", name) for name in ("Adagrad", "Adam", "Momentum")),
+    }
+)
+
+
+def is_choosing(node: Node) -> bool:
+    """Return whether a node keeps the largest, the smallest or the product of elements that share an index or a box."""
+    if node.kind == "RoiAlign":
+        return node.attr("mode", "avg") == "max"
+    return node.kind in ("ScatterElements", "ScatterND") and node.attr("reduction", "none") in ("max", "min", "mul")
+
+
+def gradient_on_host(node: Node, dtypes: Sequence[np.dtype[Any]]) -> str:
+    """Return the gradient of a node that is computed on the host; see `HostFunction`."""
+    return "refused" if is_choosing(node) and is_float(dtypes[0]) else "zero"
+
+
 def needs_host(node: Node) -> bool:
-    """Return whether a node has integers, or makes numbers of few bits, and its converter knows floating-point numbers
-    only.
+    """Return whether a node is computed by its definition: it has integers, or makes numbers of few bits, and its converter
+    knows floating-point numbers only; or there is no function for it.
     """
     key = ("" if node.proto.domain == "ai.onnx" else node.proto.domain, node.kind)
+    return key in _DEFINED or (key[0] == "" and is_choosing(node)) or _is_of_integers(node, key)
+
+
+def _is_of_integers(node: Node, key: tuple[str, str]) -> bool:
+    """Return whether a node has integers, or makes numbers of few bits, and its converter does not know these."""
     dtypes = [dtype for dtype in node.dtypes if dtype is not None]
     given = [value.dtype for value in node.inputs if value is not None]
     if key in WHOLE:

@@ -1,13 +1,17 @@
 """Resampling and warping."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_ext_onnx.importing.registry import Node, operator
+from nn_ext_onnx.importing.registry import Node, in_float64, operator
+from nn_ext_onnx.importing.sampling import resized
 from nn_ext_onnx.importing.values import UnsupportedError
 
-_COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize")
+#: Coordinates that each axis has for itself.
+_SEPARABLE = ("half_pixel", "half_pixel_symmetric", "asymmetric", "align_corners", "pytorch_half_pixel")
 
 #: Coordinates that depend on the length of the result, which must not have been rounded.
 _WHOLE_LENGTHS = ("align_corners", "pytorch_half_pixel", "tf_crop_and_resize")
@@ -15,24 +19,48 @@ _WHOLE_LENGTHS = ("align_corners", "pytorch_half_pixel", "tf_crop_and_resize")
 
 @operator("Resize", since=11)
 def _resize(node: Node) -> nn.Variable:
-    mode, coordinates = node.attr("mode", "nearest"), node.attr("coordinate_transformation_mode", "half_pixel")
-    _refuse_resize(node, coordinates)
+    coordinates = node.attr("coordinate_transformation_mode", "half_pixel")
     chosen = node.attr("axes")
     axes = [node.axis_of(axis) for axis in (range(node.ndim) if chosen is None else chosen)]
-    roi, scales, sizes = (_given(node, index) for index in (1, 2, 3))
+    lengths, factors, is_rounded = _lengths(node, axes)
+    if coordinates == "half_pixel_symmetric" or is_rounded or node.attr("antialias", 0):
+        if coordinates not in _SEPARABLE:
+            raise UnsupportedError(f"coordinates {coordinates!r} with antialias or a rounded length")
+        _require_one_meaning(node, axes, factors, coordinates)
+        return resized(node, axes, lengths, factors)
+    return _plainly_resized(node, axes, coordinates, lengths if _given(node, 3) else None, factors)
+
+
+def _require_one_meaning(node: Node, axes: list[int], factors: list[float], coordinates: str) -> None:
+    """Refuse corners that a rounded length moves: ONNX's definition and onnxruntime differ in where they are.
+
+    Raises:
+        UnsupportedError: when a length is no integer before it is rounded.
+    """
+    for axis, factor in zip(axes, factors, strict=True):
+        if coordinates == "align_corners" and not (node.shape[axis] * factor).is_integer():
+            raise UnsupportedError(
+                f"coordinates {coordinates!r} with a length of {node.shape[axis]} times {factor}, "
+                "for which the definition and onnxruntime have other results"
+            )
+
+
+def _plainly_resized(
+    node: Node, axes: list[int], coordinates: str, lengths: list[int] | None, factors: list[float]
+) -> nn.Variable:
+    """Return the result of a resize that `F.onnx_resize` has, to `lengths` or by `factors`."""
     settings: dict[str, Any] = {}
-    if sizes:
-        settings["sizes"] = _lengths(node, axes, sizes)
+    if lengths is not None:
+        settings["sizes"] = _of_all_axes(node.shape, axes, lengths)
     else:
-        settings["scales"] = _factors(node, axes, scales, coordinates)
+        settings["scales"] = _of_all_axes([1.0] * node.ndim, axes, factors)
     if coordinates == "tf_crop_and_resize":
-        starts, ends = [0.0] * node.ndim, [1.0] * node.ndim
-        for k, axis in enumerate(axes):
-            starts[axis], ends[axis] = float(roi[k]), float(roi[k + len(axes)])
-        settings["roi"] = [*starts, *ends]
+        roi = _given(node, 1)
+        starts = _of_all_axes([0.0] * node.ndim, axes, roi[: len(axes)])
+        settings["roi"] = [*starts, *_of_all_axes([1.0] * node.ndim, axes, roi[len(axes) :])]
     return F.onnx_resize(
         node.x,
-        mode=mode,
+        mode=node.attr("mode", "nearest"),
         coordinate_transformation_mode=coordinates,
         cubic_coeff_a=node.attr("cubic_coeff_a", -0.75),
         exclude_outside=node.attr("exclude_outside", 0),
@@ -42,29 +70,41 @@ def _resize(node: Node) -> nn.Variable:
     )
 
 
-def _refuse_resize(node: Node, coordinates: str) -> None:
-    if coordinates not in _COORDINATES or node.attr("antialias", 0):
-        raise UnsupportedError(f"coordinates {coordinates!r}" if coordinates not in _COORDINATES else "antialias")
-    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise UnsupportedError(f"keep_aspect_ratio_policy {node.attr('keep_aspect_ratio_policy')!r}")
+def _of_all_axes(values: Sequence[Any], axes: list[int], chosen: Sequence[Any]) -> list[Any]:
+    """Return `values` of all axes, with those of some replaced."""
+    made = list(values)
+    for axis, value in zip(axes, chosen, strict=True):
+        made[axis] = value
+    return made
 
 
-def _lengths(node: Node, axes: list[int], sizes: list[float]) -> list[int]:
-    """Give the length of every axis after a resize to `sizes` of `axes`."""
-    lengths = list(node.shape)
-    for axis, size in zip(axes, sizes, strict=True):
-        lengths[axis] = int(size)
-    return lengths
+def _lengths(node: Node, axes: list[int]) -> tuple[list[int], list[float], bool]:
+    """Return the length and the factor of each of `axes`, and whether a length was rounded that coordinates depend on.
+
+    Raises:
+        UnsupportedError: when a factor is not positive, or an unknown policy chooses it.
+    """
+    scales, sizes = (_given(node, index) for index in (2, 3))
+    before = [node.shape[axis] for axis in axes]
+    if not sizes:
+        return _scaled(node, before, scales)
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if len(sizes) != len(axes) or policy not in ("stretch", "not_larger", "not_smaller"):
+        raise UnsupportedError(f"sizes {sizes} with keep_aspect_ratio_policy {policy!r}")
+    factors = [size / n if n else 1.0 for size, n in zip(sizes, before, strict=True)]
+    if policy == "stretch":
+        return [int(size) for size in sizes], factors, False
+    factor = (min if policy == "not_larger" else max)(factors)
+    return [math.floor(factor * n + 0.5) for n in before], [factor] * len(axes), True
 
 
-def _factors(node: Node, axes: list[int], scales: list[float], coordinates: str) -> list[float]:
-    """Give the factor of every axis of a resize by `scales` of `axes`."""
-    factors = [1.0] * node.ndim
-    for axis, scale in zip(axes, scales, strict=True):
-        factors[axis] = float(scale)
-        if coordinates in _WHOLE_LENGTHS and not (node.shape[axis] * float(scale)).is_integer():
-            raise UnsupportedError(f"coordinates {coordinates!r} with a length of {node.shape[axis]} times {scale}")
-    return factors
+def _scaled(node: Node, before: list[int], scales: list[float]) -> tuple[list[int], list[float], bool]:
+    if len(scales) != len(before) or min(scales, default=1.0) <= 0:
+        raise UnsupportedError(f"scales {scales}")
+    whole = [n * scale for n, scale in zip(before, scales, strict=True)]
+    is_dependent = node.attr("coordinate_transformation_mode", "half_pixel") in _WHOLE_LENGTHS
+    is_rounded = is_dependent and not all(map(float.is_integer, whole))
+    return [math.floor(length) for length in whole], scales, is_rounded
 
 
 def _given(node: Node, index: int) -> list[float]:
@@ -89,19 +129,14 @@ def _upsample(node: Node) -> nn.Variable:
     )
 
 
-@operator("GridSample")
-def _grid_sample(node: Node) -> nn.Variable:
-    mode = node.attr("mode", "linear" if node.opset >= 20 else "bilinear")
-    if mode not in ("linear", "bilinear"):
-        raise UnsupportedError(f"mode {mode!r}")
-    padding = {"zeros": "zero", "border": "repeat", "reflection": "reflect"}[node.attr("padding_mode", "zeros")]
-    return F.warp_by_grid(
-        node.x, node.variable(1), mode="linear", padding_mode=padding, align_corners=bool(node.attr("align_corners", 0))
-    )
-
-
 @operator("DFT", since=17)
 def _dft(node: Node) -> nn.Variable:
+    """Transform in float64: sums of which most cancel are zeros to 1e-7 then, as the definition has them."""
+    with in_float64():
+        return _transformed(node)
+
+
+def _transformed(node: Node) -> nn.Variable:
     """Before version 20 the axis is an attribute, and counts from 0 on as 1."""
     inverse, is_half = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     axis, last = _signal_axis(node), node.ndim - 1

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_ext_onnx.importing.host import FlatPlaces, places_of
+from nn_core.ext import ArgumentError
+from nn_ext_onnx.importing.host import FlatPlaces, on_host, places_of
 from nn_ext_onnx.importing.registry import Made, Node, operator
 from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
 
@@ -61,10 +63,58 @@ def _placed(node: Node, base: nn.Variable, places: nn.Variable, updates: nn.Vari
     reduction = node.attr("reduction", "none")
     if reduction == "add":
         return base + F.scatter_nd(updates, places, shape=base.shape, add=True)
-    if reduction != "none":
-        raise UnsupportedError(f"reduction {reduction!r}")
     ones = nn.Variable.from_numpy_array(np.ones(updates.shape, np.float32))
     return F.where(F.scatter_nd(ones, places, shape=base.shape), F.scatter_nd(updates, places, shape=base.shape), base)
+
+
+@dataclass(slots=True)
+class CacheRows:
+    """Rows of a cache after a write: from 0 on those of the cache before it, then those that are written.
+
+    Attributes:
+        length: of the cache.
+        count: of the rows that are written for each sample.
+        is_circular: whether rows after the last one are the first ones.
+    """
+
+    length: int
+    count: int
+    is_circular: bool
+
+    def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
+        """Return the row that each one is taken from, (B, length), for the first rows that are written.
+
+        Raises:
+            ArgumentError: when there are no such rows.
+        """
+        starts = np.asarray(arrays[0], np.int64)
+        rows = starts[:, None] + np.arange(self.count)
+        if (starts < 0).any() or (not self.is_circular and (rows >= self.length).any()):
+            raise ArgumentError(
+                f"TensorScatter: write_indices must leave room for {self.count} of {self.length} rows, got {starts.tolist()}"
+            )
+        source = np.tile(np.arange(self.length), (len(starts), 1))
+        np.put_along_axis(source, rows % self.length, self.length + np.arange(self.count)[None], axis=1)
+        return [source]
+
+
+@operator("TensorScatter", takes_whole=True)
+def _tensor_scatter(node: Node) -> nn.Variable:
+    """Return a cache with rows written along one axis, from an index of each sample on."""
+    axis, batch = node.axis_of(node.attr("axis", -2)), node.shape[0]
+    length, count = node.shape[axis], node[1].shape[axis]
+    if axis == 0 or not 0 < count <= length:
+        raise UnsupportedError(f"an update of shape {node[1].shape} along axis {axis} of {node.shape}")
+    compute = CacheRows(length, count, node.attr("mode", "linear") == "circular")
+    given = node.optional(2)
+    if given is None or given.is_known:
+        starts = np.zeros(batch, np.int64) if given is None else given.array
+        rows = nn.Variable.from_numpy_array(compute([starts])[0])
+    else:
+        rows = on_host(node.kind, compute, [given], [(batch, length)])[0]
+    order = [0, axis, *(k for k in range(1, node.ndim) if k != axis)]
+    both = F.transpose(F.concatenate(node.x, node.variable(1), axis=axis), order)
+    return F.transpose(F.gather(both, rows, axis=1, batch_dims=1), [order.index(k) for k in range(node.ndim)])
 
 
 @operator("ScatterND")

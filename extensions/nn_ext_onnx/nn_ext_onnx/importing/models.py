@@ -16,9 +16,9 @@ from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_writt
 from nn_ext_onnx.importing.checking import check
 from nn_ext_onnx.importing.external import read_external
 from nn_ext_onnx.importing.operators import load_operators
+from nn_ext_onnx.importing.sequences import given_value, plain
 from nn_ext_onnx.importing.values import (
     COMPUTED,
-    Array,
     PresentNumbersError,
     UnknownNumbersError,
     UnsupportedError,
@@ -26,6 +26,7 @@ from nn_ext_onnx.importing.values import (
     dtype_of,
     held,
     is_float,
+    is_tensor,
 )
 
 _LISTED: Final = 40
@@ -43,7 +44,10 @@ class Network:
         outputs: results by name.
         parameters: initializers that can be trained, by name.
         dtypes: element types of the model's outputs, by name.
-        bound: inputs of the model whose numbers were written into the graph, because settings or shapes follow from them.
+        bound: inputs of the model whose numbers were written into the graph, because settings or shapes follow from them;
+            texts, sequences and optional values always are.
+        structures: outputs that are not one variable, by name: an array of texts, a list for a sequence, None for an
+            optional value that is absent.
     """
 
     name: str
@@ -51,7 +55,8 @@ class Network:
     outputs: dict[str, nn.Variable] = field(default_factory=dict)
     parameters: dict[str, nn.Variable] = field(default_factory=dict)
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)
-    bound: dict[str, Array] = field(default_factory=dict)
+    bound: dict[str, Any] = field(default_factory=dict)
+    structures: dict[str, Any] = field(default_factory=dict)
 
 
 def load(
@@ -158,7 +163,7 @@ class Loader:
                         f"load: settings of operators must be known numbers, got {error.value.name!r}, which depends on the "
                         f"inputs {wanted}\n  hint: load(..., values={{{', '.join(f'{name!r}: ...' for name in wanted)}}})"
                     ) from None
-                if is_present or all(np.size(values[name]) <= _SETTING_SIZE for name in more):
+                if is_present or all(_size(values[name]) <= _SETTING_SIZE for name in more):
                     needed |= more
                 is_present = is_present or not more <= needed
             except UnsupportedError as error:
@@ -189,9 +194,7 @@ class Loader:
             del network.inputs[name]
             network.bound[name] = np.array(values[name])
         for entry in self.graph.output:
-            value = scope[entry.name]
-            network.outputs[entry.name] = value.variable
-            network.dtypes[entry.name] = value.dtype
+            _take(network, entry.name, scope[entry.name])
         network.parameters = {
             name: value.variable for name, value in scope.items() if value.is_parameter and value.has_variable
         }
@@ -206,15 +209,16 @@ class Loader:
         needed: set[str],
         network: Network,
     ) -> Value:
-        if not entry.type.HasField("tensor_type"):
-            raise UnsupportedError(f"input {entry.name!r} is no tensor")
-        dtype = dtype_of(entry.type.tensor_type.elem_type)
+        dtype, is_variable = _type_of(entry.type)
+        if dtype.name not in COMPUTED and dtype.kind != "O":
+            raise UnsupportedError(f"input {entry.name!r} has numbers of type {dtype}")
         sources = frozenset({entry.name})
         if entry.name in needed:
-            network.bound[entry.name] = np.asarray(values[entry.name]).astype(dtype)
-            return Value(entry.name, dtype, network.bound[entry.name], sources=sources)
-        if dtype.name not in COMPUTED:
-            raise UnsupportedError(f"input {entry.name!r} has numbers of type {dtype}")
+            value = given_value(entry.name, values[entry.name], dtype)
+            network.bound[entry.name] = values[entry.name]
+            return value
+        if not is_variable:
+            raise UnknownNumbersError(Value(entry.name, dtype, sources=sources))
         shape = self._shape(entry, dimensions, shapes, values)
         if is_float(dtype) or dtype.kind == "b":
             variable = nn.Variable(shape)
@@ -256,6 +260,35 @@ class Loader:
             f"load: dimensions or shapes must give the length of {named} of input {name!r}\n"
             f"  hint: load(..., dimensions={{{axis.dim_param!r}: 1}}) or shapes={{{name!r}: (...)}}"
         )
+
+
+def _take(network: Network, name: str, value: Value) -> None:
+    """Make a value an output of the network."""
+    network.dtypes[name] = value.dtype
+    if is_tensor(value) and value.dtype.kind != "O":
+        network.outputs[name] = value.variable
+    else:
+        network.structures[name] = plain(value)
+
+
+def _type_of(entry: onnx.TypeProto) -> tuple[np.dtype[Any], bool]:
+    """Return the element type of an input, and whether a variable holds it: it is a tensor of numbers.
+
+    Raises:
+        UnsupportedError: when it is neither a tensor, nor a sequence or an optional value of tensors.
+    """
+    kind = entry.WhichOneof("value")
+    if kind == "tensor_type":
+        dtype = dtype_of(entry.tensor_type.elem_type)
+        return dtype, dtype.name in COMPUTED
+    if kind not in ("sequence_type", "optional_type"):
+        raise UnsupportedError(f"an input of the type {kind or 'of nothing'}")
+    return _type_of(getattr(entry, kind).elem_type)[0], False
+
+
+def _size(data: Any) -> int:
+    """Return the number of elements of an input, which may be a list of arrays or None."""
+    return sum(map(_size, data)) if isinstance(data, (list, tuple)) else 0 if data is None else int(np.size(data))
 
 
 def _run(builder: Builder, nodes: Iterable[onnx.NodeProto], scope: Scope) -> None:

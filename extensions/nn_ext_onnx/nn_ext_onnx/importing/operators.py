@@ -22,6 +22,8 @@ _TOPICS: Final = (
     "random",
     "recurrent",
     "reduction",
+    "sampling",
+    "sequences",
     "shape",
     "trees",
     "windows",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_ext_onnx.importing.convolution import bordered, window_pads
-from nn_ext_onnx.importing.registry import Node, operator
-from nn_ext_onnx.importing.values import UnsupportedError
+from nn_ext_onnx.importing.host import on_host
+from nn_ext_onnx.importing.registry import Made, Node, operator
+from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
 
 
 class _Pooling:
@@ -77,11 +79,15 @@ class _Pooling:
         return total.astype(np.float32)
 
 
-@operator("MaxPool")
-def _max_pool(node: Node) -> nn.Variable:
-    if len(node.proto.output) > 1 and node.proto.output[1]:
-        raise UnsupportedError("the output Indices")
+@operator("MaxPool", gives_whole=True)
+def _max_pool(node: Node) -> Made:
     pooling = _Pooling(node)
+    if len(node.proto.output) > 1 and node.proto.output[1]:
+        return _max_and_index(node, pooling)
+    return _maximum(node, pooling)
+
+
+def _maximum(node: Node, pooling: _Pooling) -> nn.Variable:
     pads = [before for before, _ in pooling.pads]
     plain = [
         (n + 2 * p - k) // s + 1 for n, p, k, s in zip(pooling.lengths, pads, pooling.kernel, pooling.strides, strict=True)
@@ -97,6 +103,46 @@ def _max_pool(node: Node) -> nn.Variable:
             y = F.maximum2(y, window)
         return y
     return F.max_pooling(x, pooling.kernel, pooling.strides)
+
+
+@dataclass(slots=True)
+class WindowIndex:
+    """Indices of elements of windows in the flat input.
+
+    Attributes:
+        pooling: the windows.
+        n_images: numbers of samples times channels.
+        strides: numbers of elements from one index of each axis to the next.
+    """
+
+    pooling: _Pooling
+    n_images: int
+    strides: Sequence[int]
+
+    def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
+        """Return the indices for those of the elements in their windows, which begin with the axes (B, C)."""
+        pooling, chosen = self.pooling, np.asarray(arrays[0], np.int64)
+        n = len(pooling.counts)
+        index = np.arange(self.n_images).reshape(*chosen.shape[:2], *(1,) * n) * math.prod(pooling.lengths)
+        taps = np.array(list(product(*map(range, pooling.kernel))))[chosen]
+        for k, count in enumerate(pooling.counts):
+            starts = np.arange(count) * pooling.strides[k] - pooling.pads[k][0]
+            along = starts.reshape([count if axis == k else 1 for axis in range(n)]) + taps[..., k] * pooling.dilations[k]
+            index = index + along * self.strides[k]
+        return [index]
+
+
+def _max_and_index(node: Node, pooling: _Pooling) -> Made:
+    """Return the maxima, and the index of each in the flat input: in memory order, or with columns in the place of rows."""
+    lengths = pooling.lengths
+    n = len(lengths)
+    is_column_major = bool(node.attr("storage_order", 0))
+    strides = [math.prod(lengths[:k] if is_column_major else lengths[k + 1 :]) for k in range(n)]
+    stacked = F.stack(*pooling.windows(pooling.border(node.x, -math.inf)), axis=0)
+    y, chosen = F.max(stacked, axis=0, with_index=True)
+    tap = Value("tap", np.dtype(np.int64), variable=chosen, sources=node[0].sources)
+    index = WindowIndex(pooling, math.prod(node.shape[:2]), strides)
+    return [y, *on_host(node.kind, index, [tap], [y.shape])]
 
 
 @operator("AveragePool")
@@ -136,11 +182,18 @@ def _spatial(node: Node) -> Sequence[int]:
 @operator("RoiAlign")
 def _roi_align(node: Node) -> nn.Variable:
     mode = node.attr("coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel")
-    if node.attr("mode", "avg") != "avg" or mode != "half_pixel":
+    if node.attr("mode", "avg") != "avg" or mode not in ("half_pixel", "output_half_pixel"):
         raise UnsupportedError(f"mode {node.attr('mode', 'avg')!r} with {mode!r}")
-    numbers = F.reshape(node.variable(2), (-1, 1))
-    boxes = F.concatenate(numbers, node.variable(1), axis=1)
     scale = node.attr("spatial_scale", 1.0)
+    corners = node.variable(1) if mode == "half_pixel" else _from_the_middle(node.variable(1), scale)
+    numbers = F.reshape(node.variable(2), (-1, 1))
+    boxes = F.concatenate(numbers, corners, axis=1)
     size = (node.attr("output_height", 1), node.attr("output_width", 1))
     ratio = node.attr("sampling_ratio", 0) or -1
     return F.roi_align(node.x, boxes, size, (scale, scale), ratio)
+
+
+def _from_the_middle(corners: nn.Variable, scale: float) -> nn.Variable:
+    """Return boxes that count from the middle of the first pixel, and are at least a pixel long, from its edge."""
+    low, high = (F.slice(corners, start=[0, k], stop=[corners.shape[0], k + 2], step=[1, 1]) for k in (0, 2))
+    return F.concatenate(low, F.maximum2(high, low + 1 / scale), axis=1) + 0.5 / scale

@@ -13,7 +13,7 @@ import onnx
 from onnx import helper
 
 import nn_core as nn
-from nn_ext_onnx.importing.values import Array, UnsupportedError, Value
+from nn_ext_onnx.importing.values import Array, UnsupportedError, Value, is_tensor
 
 #: The result of a converter: a variable, known numbers, a value, or a sequence of these for several outputs.
 Made: TypeAlias = "nn.Variable | Array | Value | Sequence[nn.Variable | Array | Value | None]"
@@ -149,6 +149,10 @@ WHOLE_RESULTS: Final[set[tuple[str, str]]] = set()
 FROM_NUMBERS: Final[dict[tuple[str, str], Computation]] = {}
 
 
+#: Operators on sequences and optional values, by name; they get the node, and the values around it.
+SEQUENCES: Final[dict[str, Callable[[Node, Any], Sequence[Value | None]]]] = {}
+
+
 def operator(
     *names: str, since: int = 1, domains: Sequence[str] = ("",), takes_whole: bool = False, gives_whole: bool = False
 ) -> Callable[[Converter], Converter]:
@@ -183,11 +187,33 @@ def find(domain: str, name: str, version: int) -> Converter | None:
     return found[max(fitting)] if fitting else None
 
 
+def find_sequence(node: Node) -> Callable[[Node, Any], Sequence[Value | None]] | None:
+    """Return what builds an operator on sequences or optional values, None for operators on tensors.
+
+    Raises:
+        UnsupportedError: when the operator takes tensors only and gets something else.
+    """
+    if node.proto.domain in ("", "ai.onnx"):
+        is_other = not all(map(is_tensor, node.inputs))
+        if node.kind in SEQUENCES and (is_other or node.kind != "Identity"):
+            return SEQUENCES[node.kind]
+        if node.kind in ("If", "Loop", "Scan"):
+            return None
+    if not all(map(is_tensor, node.inputs)):
+        raise UnsupportedError("a sequence or an optional value, where a tensor must be given")
+    return None
+
+
 def number_type(node: Node) -> AbstractContextManager[Any]:
     """Let functions of float64 compute in it, whatever the number type of the context is."""
     dtypes = [*node.dtypes, *(value.dtype for value in node.inputs if value is not None)]
     if not any(dtype is not None and dtype == np.float64 for dtype in dtypes):  # NumPy takes None for float64
         return nullcontext()
+    return in_float64()
+
+
+def in_float64() -> AbstractContextManager[Any]:
+    """Let functions compute in float64, whatever the number type of the context is."""
     current = nn.get_current_context()
     wide = [f"{backend.partition(':')[0]}:double" for backend in current.backend]
     return nn.context_scope(nn.Context(wide, current.array_class, current.device_id))

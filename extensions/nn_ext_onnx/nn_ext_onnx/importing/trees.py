@@ -24,7 +24,9 @@ _TESTS: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "BRANCH_NEQ": np.not_equal,
 }
 _KINDS: Final = tuple(_TESTS)
-_LEAF: Final = len(_KINDS)
+#: The code of nodes that ask whether a feature is one of a set, in TreeEnsemble.
+_MEMBER: Final = len(_KINDS)
+_LEAF: Final = _MEMBER + 1
 #: The sums and so on of what trees say, by name and by the code in TreeEnsemble.
 _AGGREGATES: Final[dict[str, Callable[..., nn.Variable]]] = {"AVERAGE": F.mean, "SUM": F.sum, "MIN": F.min, "MAX": F.max}
 
@@ -40,6 +42,7 @@ class Trees:
         values: that they are compared with.
         yes, no: the next node.
         missing: whether NaN goes to `yes`.
+        members: the set that each node asks for, filled up with NaN, (nodes, largest set); None where none does.
     """
 
     roots: Array
@@ -49,6 +52,7 @@ class Trees:
     yes: Array
     no: Array
     missing: Array
+    members: Array | None = None
 
     def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
         """Return the leaf of each sample in each tree."""
@@ -61,8 +65,10 @@ class Trees:
                 return [places.astype(np.int64)]
             given, wanted = x[samples, self.features[places]], self.values[places]
             holds = np.select(
-                [kinds == code for code in range(_LEAF)], [test(given, wanted) for test in _TESTS.values()], False
+                [kinds == code for code in range(_MEMBER)], [test(given, wanted) for test in _TESTS.values()], False
             )
+            if self.members is not None:
+                holds |= (kinds == _MEMBER) & (self.members[places] == given[..., None]).any(axis=-1)
             holds |= np.isnan(given) & self.missing[places]
             places = np.where(kinds == _LEAF, places, np.where(holds, self.yes[places], self.no[places]))
         raise UnsupportedError("a tree that has no end")
@@ -183,12 +189,28 @@ def _binary(node: Node, trees: Trees, places: dict[tuple[int, int], int], labels
     return [label, F.sigmoid(both) if kind == "LOGISTIC" else both]
 
 
+def _sets(node: Node, kinds: Array, n_leaves: int) -> Array | None:
+    """Return the set of each node that asks for one, in their order; in the model NaN ends each."""
+    places = np.flatnonzero(kinds == _MEMBER)
+    if not len(places):
+        return None
+    values = numpy_helper.to_array(node.attr("membership_values"))
+    ends = np.flatnonzero(np.isnan(values))
+    if len(ends) < len(places):
+        raise UnsupportedError(f"{len(ends)} sets of members for {len(places)} nodes")
+    starts = [0, *(ends + 1)]
+    table = np.full((len(kinds) + n_leaves, int(ends.max(initial=0)) + 1), np.nan, values.dtype)
+    for place, start, end in zip(places, starts, ends, strict=False):
+        table[place, : end - start] = values[start:end]
+    return table
+
+
 @operator("TreeEnsemble", domains=DOMAIN, takes_whole=True)
 def _tree_ensemble(node: Node) -> nn.Variable:
     """Build an ensemble whose leaves are numbered apart from the other nodes, and have one target each."""
     kinds = numpy_helper.to_array(node.attr("nodes_modes")).astype(int)
     if (kinds >= _LEAF).any():
-        raise UnsupportedError("membership in sets")
+        raise UnsupportedError(f"nodes_modes {sorted(set(kinds[kinds >= _LEAF].tolist()))}")
     weights, targets = numpy_helper.to_array(node.attr("leaf_weights")), node.attr("leaf_targetids")
     n_nodes, n_leaves = len(kinds), len(targets)
 
@@ -209,6 +231,7 @@ def _tree_ensemble(node: Node) -> nn.Variable:
         next_of("true"),
         next_of("false"),
         with_leaves(np.asarray(missing, bool)),
+        _sets(node, kinds, n_leaves),
     )
     table = np.zeros((n_nodes + n_leaves, node.attr("n_targets", 1)))
     table[np.arange(n_leaves) + n_nodes, targets] = weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
@@ -18,10 +18,9 @@ _SHORT_INTEGERS: Final = frozenset({"int2", "int4", "uint2", "uint4"})
 NARROW: Final = _SHORT_INTEGERS | {
     *("float4_e2m1fn", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
 }
-#: Element types that values may have; those of others may only be known numbers. Graphs compute in more digits than
-#: bfloat16 has, whose results would be other ones.
+#: Element types that values may have; those of others, such as texts, may only be known.
 COMPUTED: Final = NARROW | {
-    *("float16", "float32", "float64", "bool"),
+    *("bfloat16", "float16", "float32", "float64", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 }
 
@@ -150,6 +149,35 @@ class Value:
         return self._variable is not None
 
 
+class SequenceValue(Value):
+    """A sequence of values, whose number is known when the graph is built.
+
+    Attributes:
+        items: the values.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, name: str, dtype: np.dtype[Any], items: Sequence[Value]) -> None:
+        sources = frozenset().union(*(item.sources for item in items))
+        super().__init__(name, dtype, np.zeros(0, dtype), sources=sources)
+        self.items = list(items)
+
+
+class AbsentValue(Value):
+    """The value of an optional one that has none."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, sources: frozenset[str] = frozenset()) -> None:
+        super().__init__(name, np.dtype(np.float32), np.zeros(0, np.float32), sources=sources)
+
+
+def is_tensor(value: Value | None) -> bool:
+    """Return whether a value is one array."""
+    return not isinstance(value, (SequenceValue, AbsentValue))
+
+
 def dtype_of(elem_type: int) -> np.dtype[Any]:
     """Return the dtype of an element type.
 
@@ -164,4 +192,9 @@ def dtype_of(elem_type: int) -> np.dtype[Any]:
 
 def type_proto(value: Value) -> onnx.TypeProto:
     """Return the type of a value, as the schemas of operators take it."""
-    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))
+    elem_type = helper.np_dtype_to_tensor_dtype(value.dtype)
+    if isinstance(value, SequenceValue):
+        return helper.make_sequence_type_proto(helper.make_tensor_type_proto(elem_type, None))
+    if isinstance(value, AbsentValue):
+        return helper.make_optional_type_proto(helper.make_tensor_type_proto(elem_type, None))
+    return helper.make_tensor_type_proto(elem_type, list(value.shape))
