@@ -61,9 +61,9 @@ def _checked(spec: FunctionSpec, result: Any) -> tuple[Shape | None, ...]:
 
 
 def _require_outputs(spec: FunctionSpec, result: Sequence[Shape | None]) -> None:
-    for shape, entry in zip(result, spec.outputs, strict=False):
-        if shape is None and not (entry.optional or entry.variadic):
-            raise PluginError(f"a shape rule must return the shape of {entry.name}, got {result!r}")
+    """Refuse a rule without a result: settings may leave any output out, as ``only_index=True`` does, but not all."""
+    if spec.outputs and all(shape is None for shape in result):
+        raise PluginError(f"a shape rule must return the shape of {spec.outputs[0].name}, got {result!r}")
 
 
 def _is_shape(shape: Any) -> bool:
