@@ -23,7 +23,7 @@ from nn_core.__main__ import main
 from nn_core.data import iterators, source, split
 from nn_core.operators.spec import load
 from nn_core.utils import learning_rate_scheduler
-from tests.integration.markdown import ROOT, relative_links, run_blocks
+from tests.markdown import ROOT, relative_links, run_blocks
 from tools.site import function_pages
 
 RUN = [
@@ -64,7 +64,7 @@ def test_the_code_of_the_page_runs(page, tmp_path, monkeypatch):
 
 def test_the_page_about_nnabla_runs(tmp_path):
     page = ROOT / "docs" / "from_nnabla.md"
-    code = f"from pathlib import Path; from tests.integration.markdown import run_blocks; run_blocks(Path({str(page)!r}))"
+    code = f"from pathlib import Path; from tests.markdown import run_blocks; run_blocks(Path({str(page)!r}))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # a process of its own, which imports nnabla as nn_core
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
 

@@ -14,7 +14,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.solvers.base import Solver
 from nn_core.training import Trainer
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 
 PAGE = (ROOT / "docs" / "from_chainer.md").read_text(encoding="utf-8")
 #: The modules of names without one, in this order.

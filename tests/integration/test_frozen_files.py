@@ -12,7 +12,7 @@ import nn_core.solvers as S
 from nn_core.files import FORMATS
 from nn_core.training import load_checkpoint
 from nn_core.utils.load import load
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 from tools.release import freeze
 
 FROZEN = ROOT / "tests" / "data" / "frozen"

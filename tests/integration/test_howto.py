@@ -9,7 +9,7 @@ import pytest
 
 import nn_core as nn
 from nn_core import context
-from tests.integration.markdown import ROOT, code_of, run_blocks
+from tests.markdown import ROOT, code_of, run_blocks
 
 FOLDER = ROOT / "docs" / "howto"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")

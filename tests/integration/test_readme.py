@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 
 PROGRAM = """
 from pathlib import Path
-from tests.integration.markdown import ROOT, run_blocks
+from tests.markdown import ROOT, run_blocks
 names = run_blocks(ROOT / "README.md")
 assert names["loss"].d < 0.01, names["loss"].d
 assert Path("length.h5").exists()

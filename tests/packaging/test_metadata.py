@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -37,6 +38,22 @@ def test_classifiers_are_known_and_true(package):
     assert "Typing :: Typed" in classifiers
     module = "nn_core" if package == ROOT else package.name
     assert (package / module / "py.typed").is_file()
+
+
+#: Tests of the repository as a whole, or of other packages, which an sdist of the core does not hold.
+OTHER_TESTS = {"integration", "packaging", "repository", "tools", "typing"}
+
+
+def test_the_sdist_of_the_core_holds_its_own_tests_and_nothing_of_other_packages(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        paths = {Path(*Path(name).parts[1:]) for name in archive.getnames()}
+    assert {path.parts[0] for path in paths if len(path.parts) > 1} == {"docs", "examples", "nn_core", "tests", "tools"}
+    assert [path for path in paths if path.parts[0] == "tools"] == [Path("tools/nnabla/nnabla_names.txt")]
+    folders = {path.parts[1] for path in paths if path.parts[0] == "tests" and len(path.parts) > 2}
+    own = {path.parent.name for path in ROOT.glob("tests/*/*.py")} - OTHER_TESTS
+    assert own <= folders and not folders & OTHER_TESTS
 
 
 def test_the_licence_is_in_the_wheel(tmp_path):

@@ -21,7 +21,7 @@ from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.runtime import registrations
 from nn_core.engine.runtime.caches import _CACHES
 from nn_core.operators.spec.builtin import SPECS
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 
 #: Names that examples take for granted, as the documentation does.
 NAMES = {"nn": nn, "np": np, "F": F, "PF": PF, "S": S, "I": I}

@@ -16,7 +16,7 @@ from nn_core.engine.dispatch.kinds import KINDS
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.scaffold.stubs import functions_stub
 from nn_core.utils import learning_rate_scheduler
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 
 FOLDER = ROOT / "examples" / "plugin_kinds"
 

@@ -23,7 +23,7 @@ from nn_core.testing.checks.backward import check_backward
 from nn_core.testing.checks.forward import check_forward
 from nn_core.testing.checks.graph import check_graph
 from nn_core.testing.samples.registry import samples_of
-from tests.packaging.conftest import EXAMPLES
+from tests.markdown import ROOT
 
 
 class Strict:
@@ -50,7 +50,7 @@ def plugin_of(name: str) -> Any:
     pytest.importorskip(name, reason=f"{name} is not installed: an example of a backend runs where it is")
     if name == "torch":
         pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
-    path = EXAMPLES / f"plugin_{name}" / f"nn_ext_{name}.py"
+    path = ROOT / "examples" / f"plugin_{name}" / f"nn_ext_{name}.py"
     spec = importlib.util.spec_from_file_location(f"nn_ext_{name}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

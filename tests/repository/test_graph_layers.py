@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 MODULES = sorted(path for path in (ROOT / "nn_core" / "engine" / "graph").glob("*.py") if path.stem != "__init__")
 
 

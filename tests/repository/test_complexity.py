@@ -6,7 +6,7 @@ import pytest
 from radon.complexity import cc_visit
 from radon.visitors import Function
 
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 
 #: Cyclomatic complexity as radon counts it, with the operators of conditions.
 LIMIT = 12

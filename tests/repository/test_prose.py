@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.integration.markdown import ROOT
+from tests.markdown import ROOT
 
 #: The first word of a docstring, or of a comment that documents a name, where it is the relative pronoun of half a sentence.
 HALF_SENTENCE = re.compile(r'^\s*(?:r?"""\W*|#: )(?:What|Who|Whose|Where|Which)\b.*', re.MULTILINE)
