@@ -364,7 +364,9 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     ) -> None:
         """Propagate the gradient of this variable to everything it depends on and that needs one.
 
-        The gradients of leaves are added to what they hold; those of intermediate variables are overwritten.
+        The gradients of leaves are added to what they hold; those of intermediate variables are overwritten. If the pass
+        ends in an exception, gradients of leaves that were zero are zero again; the others may hold a part of what was to
+        be added, and a note of the exception says so.
 
         Args:
             grad: gradient of this variable: a number, an array, an NdArray, or None for what ``self.grad`` holds.

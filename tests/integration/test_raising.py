@@ -9,6 +9,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.engine.graph.call import PreparedKernel, forget
+from nn_core.engine.graph.gradient_rule import RuleRunner
 from nn_core.ext_utils import list_extensions
 
 
@@ -195,3 +197,68 @@ def test_passes_that_are_ended_by_a_kernel(backend):
                 loss.backward()
                 assert (loss.d.tobytes(), table.g.tobytes()) == expected
             assert not nn.get_auto_forward()
+
+
+class Stumbling:
+    """A kernel of a backward pass that fails while `fails` is set."""
+
+    fails = False
+
+    def __init__(self, runner):
+        self.runner = runner
+
+    def __call__(self, *arrays):
+        if Stumbling.fails:
+            raise OddError
+        return self.runner(*arrays)
+
+
+@pytest.fixture
+def stumbling(monkeypatch):
+    """Let the gradient of `sinh` fail while `Stumbling.fails` is set."""
+    backward_for = PreparedKernel.backward_for
+
+    def found(kernel, wanted, flags):
+        runner = backward_for(kernel, wanted, flags)
+        if kernel.spec.name != "Sinh":
+            return runner
+        return Stumbling(runner or RuleRunner(kernel, [x.shape for x in kernel.call.inputs], kernel.output_shapes, wanted))
+
+    forget()
+    monkeypatch.setattr(PreparedKernel, "backward_for", found)
+    monkeypatch.setattr(Stumbling, "fails", False)
+    yield
+    forget()
+
+
+def passes(dynamic, *leaves):
+    """Yield four backward passes: of a graph, or of graphs of one structure, the first of which nothing is compiled for."""
+    a, b, c = leaves
+    for number in range(4):
+        if dynamic or number == 0:
+            with nn.auto_forward(dynamic):
+                loss = F.sum(a * (b * F.sinh(c)))
+        if not dynamic:
+            loss.forward(clear_no_need_grad=True)
+        yield loss
+
+
+@pytest.mark.usefixtures("stumbling")
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("held", [0.0, 5.0])
+def test_a_failed_pass_gives_zeros_back_and_names_the_gradients_it_added_to(backend, dynamic, held):
+    leaves = [nn.Variable.from_numpy_array(np.full((2, 3), n, np.float32), need_grad=True) for n in (1, 2, 3)]
+    for number, loss in enumerate(passes(dynamic, *leaves)):
+        for x in leaves:
+            x.grad.zero()
+        leaves[0].grad.fill(held)
+        Stumbling.fails = number != 1
+        if not Stumbling.fails:
+            loss.backward(clear_buffer=True)
+            assert leaves[1].g.any()
+            continue
+        with pytest.raises(OddError) as caught:
+            loss.backward(clear_buffer=True)
+        assert not any(x.g.any() for x in leaves[held != 0 :])
+        notes = "\n".join(getattr(caught.value, "__notes__", ()))
+        assert ("gradients that were not zero" in notes) == (held != 0)

@@ -2,6 +2,7 @@
 
     python -m tools.lanes.specials --count 2000 --seed 0             # so many planted numbers; 0 means all of them
     python -m tools.lanes.specials --count 0 --ways 4 --dtype bfloat16 --backend cpu
+    python -m tools.lanes.specials --count 0 --ways 2 --dtype float16 --share 1/8    # the first eighth of the samples
     PYTHONPATH=extensions/nn_ext_cuda/tests/emulation python -m tools.lanes.specials --emulated emulated_device --backend cuda
 
 The number is in one place of one floating input, or of the gradient of one output. Results and gradients of the reference, run
@@ -425,6 +426,18 @@ def grouped(found: Sequence[Planted]) -> Iterator[list[Planted]]:
         yield list(group)
 
 
+def share_of(text: str) -> tuple[int, int]:
+    """Return the index of the first group and the step between groups of a part such as "2/8".
+
+    Raises:
+        click.BadParameter: when there is no such part.
+    """
+    number, _, parts = text.partition("/")
+    if not (number.isdigit() and parts.isdigit() and 1 <= int(number) <= int(parts)):
+        raise click.BadParameter(f"must be a part such as 2/8, got {text!r}")
+    return int(number) - 1, int(parts)
+
+
 @click.command()
 @click.option("--count", default=200, help="Planted numbers; 0: all.")
 @click.option("--seed", default=0)
@@ -432,6 +445,10 @@ def grouped(found: Sequence[Planted]) -> Iterator[list[Planted]]:
 @click.option("--backend", "backends", multiple=True, default=("cpu", "reference"), help="Only these.")
 @click.option("--function", "functions", multiple=True, help="Only these.")
 @click.option("--ways", "n_ways", default=0, help="Ways drawn for each planted number; 0: all.")
+@click.option(
+    "--share", callback=lambda _, __, text: share_of(text), default="1/1", help="The samples of this part only, such as 2/8."
+)
+@click.option("--alone", is_flag=True, help="Each function by itself, not in chains.")
 @click.option("--emulated", multiple=True, help="Import these modules first, which emulate a device: emulated_device.")
 @report_option
 def main(
@@ -441,6 +458,8 @@ def main(
     backends: Sequence[str],
     functions: Sequence[str],
     n_ways: int,
+    share: tuple[int, int],
+    alone: bool,
     emulated: Sequence[str],
     report: Path | None,
 ) -> None:
@@ -449,6 +468,7 @@ def main(
         import_module(module)
     rng = np.random.default_rng(seed)
     found = [planted for planted in all_planted(dtypes, rng) if not functions or planted.spec.name in functions]
+    found = [planted for planted in found if not (alone and planted.chained)]
     if count and count < len(found):
         found = [found[n] for n in sorted(rng.choice(len(found), count, replace=False))]
     findings = Counter[str]()
@@ -457,13 +477,14 @@ def main(
     def drawn() -> list[Way]:
         return [ways[n] for n in sorted(rng.choice(len(ways), n_ways, replace=False))] if n_ways else ways
 
-    for group in grouped(found):
+    groups = list(grouped(found))[share[0] :: share[1]]
+    for group in groups:
         for planted, text in check(group, drawn):
             findings[planted.spec.name] += 1
             click.echo(f"--- {text}")
     click.echo(f"{dict(findings)}")
     part = f"{'all samples' if not count else 'samples'}, {', '.join(backends)}"
-    record(report, "specials", part, count=len(found), findings=findings.total(), seed=seed)
+    record(report, "specials", part, count=sum(map(len, groups)), findings=findings.total(), seed=seed)
     sys.exit(bool(findings))
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph import direct, replay
-from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData, GradientTarget
+from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData
 from nn_core.engine.graph.completion import Completions, with_completions
 from nn_core.engine.graph.failure import name_pass
 from nn_core.engine.graph.gradient_compiler import GradientCompiler
+from nn_core.engine.graph.gradient_sums import GradientTarget
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
 from nn_core.engine.graph.lengths import present_shape
 from nn_core.engine.graph.node import Node, Storage, Value, forward_order
@@ -73,16 +74,16 @@ def run_backward(
         plan.set_start(grad)
         plan.run(hooks, finish)
         plan.give_up_forward_data()
-    except BaseException:
-        _give_zeros_back(plan)
+    except BaseException as error:
+        _give_zeros_back(plan, error)
         raise
     finally:
         turn.release()
 
 
-def _give_zeros_back(plan: BackwardPlan | None) -> None:
+def _give_zeros_back(plan: BackwardPlan | None, error: BaseException) -> None:
     if plan is not None:
-        plan.give_zeros_back()
+        plan.give_zeros_back(error)
 
 
 def _checked_start(root: Value, grad: Any) -> Any:
@@ -198,10 +199,10 @@ def _run_template(template: replay.Template, structure: replay.Structure, root: 
         template.plan.set_start(grad)
         template.run(structure, root)
     except BaseException as error:
-        template.plan.give_zeros_back()
+        template.plan.give_zeros_back(error)
         name_pass(error, "backward", [_spec_of_part(part).api for part in structure.order])
         raise
-    template.plan.owes_gradients = False
+    template.plan.zeroed = None
 
 
 def _is_new_on_trace(root: Value) -> bool:

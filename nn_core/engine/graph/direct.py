@@ -16,10 +16,10 @@ import numpy as np
 
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.arrays.synced import HOST, Key
+from nn_core.engine.arrays.synced import HOST, Key, SyncedArray
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import data_read, is_view
-from nn_core.engine.graph.failure import out_of_memory
+from nn_core.engine.graph.failure import note_partial_sums, out_of_memory
 from nn_core.engine.graph.gradient_rule import RuleRunner
 from nn_core.engine.graph.node import Node, Storage, Value
 from nn_core.engine.graph.replay import GraphCall, Structure, release
@@ -236,8 +236,15 @@ def _source_of(value: Value, parts: Mapping[int, GraphCall]) -> GraphCall | None
 def _propagate(calls: Sequence[_Call], dtype: str, root: Value, grad: Any) -> None:
     """Compute the gradients of the leaves; each function of `calls` comes before those that give its inputs."""
     flow: dict[_Slot, Array] = {_slot(calls[0][0], root.output_index): _start(calls[0], root, grad)}
-    sums: dict[int, Array] = {}  # by the address of the storage
-    key = HOST, dtype
+    sums = _LeafSums((HOST, dtype))
+    try:
+        _flow_back(calls, flow, sums)
+    except BaseException as error:
+        sums.give_zeros_back(error)
+        raise
+
+
+def _flow_back(calls: Sequence[_Call], flow: dict[_Slot, Array], sums: "_LeafSums") -> None:
     for part, gradient, inputs, origins in calls:
         # taken out: a gradient has one reader, and its memory is free for the next
         arriving = flow.pop(id(part), None)
@@ -251,7 +258,7 @@ def _propagate(calls: Sequence[_Call], dtype: str, root: Value, grad: Any) -> No
             if target is None:
                 continue
             if origin is None:
-                _add_to_leaf(sums, value.storage, key, target)  # type: ignore[union-attr]  # what is not given has no target
+                sums.add(value.storage, target)  # type: ignore[union-attr]  # what is not given has no target
             elif origin in flow:
                 # in place: nobody outside of this pass has seen either of them
                 flow[origin] += target
@@ -322,21 +329,42 @@ def _results(part: GraphCall, keys: Sequence[Key | None]) -> Sequence[Array | No
     return [None if key is None else value_of(part, key) for key in keys]
 
 
-def _add_to_leaf(sums: dict[int, Array], storage: Storage, key: Key, part: Array) -> None:
-    """Add to what the gradient of a leaf holds; one that is zero is overwritten."""
-    total = sums.get(id(storage))
-    if total is not None:
-        total += part
-        return
-    grad = storage.grad
-    if grad.shape != storage.data.shape:
-        raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {storage.data.shape}")
-    if grad.synced.cleared:
-        grad.zero()  # the gradient of what was an intermediate value, and is a leaf now
-    if grad.is_unwritten and not grad.is_narrowed:
-        total = grad.write(*key)
-        total[...] = part
-    else:
-        total = grad.readwrite(*key)
-        total += part
-    sums[id(storage)] = total
+class _LeafSums:
+    """The gradients of leaves as a pass adds to them; one that is zero is overwritten first."""
+
+    __slots__ = ("_is_adding", "_key", "_totals", "_zeroed")
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._totals: dict[int, Array] = {}  # by the address of the storage
+        #: those that were zero before the pass, and whether there are others
+        self._zeroed: list[SyncedArray] = []
+        self._is_adding = False
+
+    def add(self, storage: Storage, part: Array) -> None:
+        """Add to what the gradient of a leaf holds."""
+        total = self._totals.get(id(storage))
+        if total is not None:
+            total += part
+            return
+        grad = storage.grad
+        if grad.shape != storage.data.shape:
+            raise ShapeError(f"backward: grad must have the shape of data, got {grad.shape} for {storage.data.shape}")
+        if grad.synced.cleared:
+            grad.zero()  # the gradient of what was an intermediate value, and is a leaf now
+        if grad.is_unwritten and not grad.is_narrowed:
+            self._zeroed.append(grad.synced)
+            total = grad.write(*self._key)
+            total[...] = part
+        else:
+            self._is_adding = True
+            total = grad.readwrite(*self._key)
+            total += part
+        self._totals[id(storage)] = total
+
+    def give_zeros_back(self, error: BaseException) -> None:
+        """Do what `BackwardPlan.give_zeros_back` does."""
+        for synced in self._zeroed:
+            synced.fill(0.0)
+        if self._is_adding:
+            note_partial_sums(error)

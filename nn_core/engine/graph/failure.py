@@ -81,6 +81,15 @@ def note_node(error: BaseException, node: "Node", backend: str, owner: str, part
     add_note(error, node.spec, backend, shapes, node.args, owner)
 
 
+def note_partial_sums(error: BaseException) -> None:
+    """Note in the `error` that has ended a backward pass that gradients to which it added keep what was added."""
+    attach_note(
+        error,
+        "backward: gradients that were not zero may hold a part of what the pass was to add\n"
+        "  hint: set them to zero, by solver.zero_grad(), and accumulate them anew",
+    )
+
+
 def name_pass(error: BaseException, part: str, functions: Iterable[str]) -> None:
     """Raise the error that names the functions of a pass, one of which has found no memory; pass over all others."""
     if isinstance(error, MemoryError) and not isinstance(error, NNCoreError):

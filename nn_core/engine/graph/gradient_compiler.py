@@ -7,17 +7,11 @@ import numpy as np
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.synced import HOST, Space, SyncedArray
 from nn_core.engine.dispatch.given_dtypes import GIVEN_KINDS
-from nn_core.engine.graph.backward_data import (
-    BackwardPlan,
-    ForwardData,
-    GradientSums,
-    GradientTarget,
-    dtype_held,
-    storages_read,
-)
+from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData, dtype_held, storages_read
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import alias, assign, is_view, kernel_of, needed_data, require_computed
 from nn_core.engine.graph.gradient_rule import RuleRunner
+from nn_core.engine.graph.gradient_sums import GradientSums, GradientTarget
 from nn_core.engine.graph.memory import Buffer
 from nn_core.engine.graph.node import Node, Storage, Value
 from nn_core.engine.graph.plan import Attachment
