@@ -35,8 +35,8 @@ _ROOT = str(Path(__file__).parents[2])
 _PASSES = frozenset(
     str(Path(__file__).parents[1] / "graph" / f"{name}.py")
     for name in (
-        "backward", "backward_data", "compile", "completion", "direct", "forward", "gradient_compiler", "gradient_sums", "memory",
-        "plan", "replay", "reshape", "trace",
+        "backward", "backward_data", "compile", "completion", "direct", "forward", "gradient_compiler", "gradient_sums",
+        "memory", "plan", "replay", "reshape", "trace",
     )
 )  # fmt: skip
 #: Longest description of a value.
