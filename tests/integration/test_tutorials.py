@@ -16,8 +16,15 @@ SHARED = {"pictures", "tiny_digits", "tutorial"}
 #: Name of the variable that says on which backend alone the tutorials are run.
 CONTEXT = "NN_CORE_TUTORIAL_CONTEXT"
 #: Tutorials that take less than two seconds.
-FAST = {("higher_order_gradients", "cpu"), ("higher_order_gradients", "reference"), ("python_api_tour", "cpu")}
+FAST = {
+    ("backpropagation_by_hand", "cpu"),
+    ("higher_order_gradients", "cpu"),
+    ("higher_order_gradients", "reference"),
+    ("python_api_tour", "cpu"),
+}
 PICTURES = {
+    "decision_boundaries": ["boundaries.png"],
+    "filters_and_gradients": ["digits.png", "edges.png", "gradients.png"],
     "logistic_regression": ["batch.png", "digits.png"],
     "multi_layer_perceptron": ["mlp.png"],
     "convolutional_network": ["cnn.png", "cnn_conv1.png", "cnn_conv2.png"],
