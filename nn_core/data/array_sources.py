@@ -46,6 +46,7 @@ class ArrayDataSource(OrderedDataSource):
         ArgumentError: when there is no array, or lengths differ.
 
     Example:
+        >>> from nn_core.data.array_sources import ArrayDataSource
         >>> source = ArrayDataSource({"x": np.eye(3), "y": np.arange(3)})
         >>> source.size, source.next()[0].tolist()
         (3, [1.0, 0.0, 0.0])
@@ -89,6 +90,12 @@ class NumpyDataSource(ArrayDataSource):
     Raises:
         FileFormatError: when a file is missing or damaged.
         ArgumentError: when lengths differ.
+
+    Example:
+        >>> from nn_core.data.array_sources import NumpyDataSource
+        >>> np.savez("rows.npz", x=np.eye(3), y=np.arange(3))
+        >>> NumpyDataSource("rows.npz").variables
+        ('x', 'y')
     """
 
     def __init__(
@@ -125,6 +132,14 @@ class Hdf5DataSource(OrderedDataSource):
     Raises:
         FileFormatError: when the file cannot be read or lacks a dataset, or, at a sample, the row is damaged.
         ArgumentError: when lengths differ.
+
+    Example:
+        >>> import h5py
+        >>> from nn_core.data.array_sources import Hdf5DataSource
+        >>> with h5py.File("rows.h5", "w") as file:
+        ...     file["x"] = np.eye(3)
+        >>> Hdf5DataSource("rows.h5").next()[0].tolist()
+        [1.0, 0.0, 0.0]
     """
 
     def __init__(
@@ -190,6 +205,13 @@ class ImageDataSource(OrderedDataSource):
     Raises:
         ArgumentError: when there are not as many labels as paths.
         FileFormatError: at a sample, when its file is missing, truncated, or no image.
+
+    Example:
+        >>> from PIL import Image
+        >>> from nn_core.data.array_sources import ImageDataSource
+        >>> Image.new("RGB", (10, 20)).save("one.png")
+        >>> ImageDataSource(["one.png"], labels=[3], size=(8, 8)).next()[0].shape
+        (3, 8, 8)
     """
 
     def __init__(
@@ -232,6 +254,17 @@ class ImageFolderDataSource(ImageDataSource):
     Raises:
         MissingFileError: when the folder does not exist.
         FileFormatError: when there is no image.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from nn_core.data.array_sources import ImageFolderDataSource
+        >>> for name in ("cat", "dog"):
+        ...     Path("pets", name).mkdir(parents=True)
+        ...     Image.new("RGB", (10, 20)).save(f"pets/{name}/0.png")
+        >>> source = ImageFolderDataSource("pets", size=(8, 8))
+        >>> source.size, source.classes
+        (2, ['cat', 'dog'])
     """
 
     def __init__(

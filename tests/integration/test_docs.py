@@ -35,6 +35,7 @@ RUN = [
     "docs/from_keras.md",
     "docs/from_pytorch.md",
     "docs/index.md",
+    "docs/install.md",
     "docs/serving.md",
     "docs/spec.md",
     "docs/training.md",
