@@ -20,7 +20,7 @@ from nn_core.data.source_cursor import Mark
 from nn_core.engine.error_messages.refusal import checked_count, described, door
 from nn_core.engine.error_messages.whole import takes_whole_numbers
 from nn_core.engine.runtime.html import table
-from nn_core.engine.runtime.schemas import checked_state
+from nn_core.engine.runtime.schemas import checked_state_without
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
 from nn_core.random import Rng
@@ -199,7 +199,7 @@ class DataIterator:
         return {"size": self.size, **self._mark.as_state()}
 
     @door
-    @checked_state
+    @checked_state_without("drawn")  # of each source a state or None, whatever it is at present
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Go on after the batch after which `get_state` was called; no sample is read again.
 

@@ -125,14 +125,20 @@ class Course:
                 raise ArgumentError(f"DataIterator.set_state: the generators must be {kinds}, got {given}")
             for watch, generator in zip(self._watches, state[name], strict=True):
                 require_generator_state(watch.rng, generator)
-        if len(state["drawn"]) != len(self._inner):
-            expected = len(self._inner)
-            raise ArgumentError(
-                f"DataIterator.set_state: there must be {expected} sources inside the source, got {len(state['drawn'])}"
-            )
+        self._require_drawn(state["drawn"])
         skipped = frozenset((int(epoch), int(place)) for epoch, place in state["skipped"])
         start, now, drawn = (tuple(state[name]) for name in ("start", "now", "drawn"))
         return Mark(int(state["epoch"]), position, start, now, drawn, skipped)
+
+    def _require_drawn(self, drawn: Any) -> None:
+        """Refuse what is not, for each source inside the source, a state of its generator or None."""
+        expected = len(self._inner)
+        if not isinstance(drawn, (list, tuple)) or len(drawn) != expected:
+            got = len(drawn) if isinstance(drawn, (list, tuple)) else drawn
+            raise ArgumentError(f"DataIterator.set_state: there must be {expected} sources inside the source, got {got!r}")
+        for inner, before in zip(self._inner, drawn, strict=True):
+            if before is not None:
+                require_generator_state(inner.rng, before)
 
     def _now(self) -> tuple[GeneratorState, ...]:
         return tuple([watch.state() for watch in self._watches])

@@ -25,6 +25,7 @@ from nn_core.data.source import (
     SlicedDataSource,
     TransformedDataSource,
 )
+from nn_core.data.split import ChosenDataSource
 from nn_core.errors import ArgumentError
 from tools.lanes.interrupts import Interrupts
 
@@ -325,3 +326,20 @@ def test_a_whole_number_in_place_of_a_fraction_stays_a_number_with_a_fraction():
         assert iterator.get_state()["start"][0]["gauss"] == 3.0
         iterator.set_state(state)
         assert iterator.get_state()["start"][0]["gauss"] == 0.0
+
+
+def test_a_place_before_the_orders_of_inner_sources_were_drawn_can_be_returned_to():
+    source = ChosenDataSource(TransformedDataSource(simple(), lambda rng, x, y: (x, y)), range(8))
+    with data_iterator(source, 4) as data:
+        state = data.get_state()
+        assert None in state["drawn"]
+        batches = [data.next()[0].tolist() for _ in range(4)]
+        data.set_state(state)
+        assert [data.next()[0].tolist() for _ in range(4)] == batches
+        later = data.get_state()
+        assert None not in later["drawn"]
+        wrong = {**later["drawn"][-1], "bit_generator": "PCG64"}
+        for drawn in (3, [3], [wrong] * len(state["drawn"])):
+            with pytest.raises(ArgumentError, match="set_state"):
+                data.set_state({**later, "drawn": drawn})
+        data.set_state(later)
