@@ -131,13 +131,13 @@ class Course:
         return Mark(int(state["epoch"]), position, start, now, drawn, skipped)
 
     def _require_drawn(self, drawn: Any) -> None:
-        """Refuse what is not, for each source inside the source, a state of its generator or None."""
+        """Refuse what is not, for each source inside the source, a state of its generator, an empty one, or None."""
         expected = len(self._inner)
         if not isinstance(drawn, (list, tuple)) or len(drawn) != expected:
             got = len(drawn) if isinstance(drawn, (list, tuple)) else drawn
             raise ArgumentError(f"DataIterator.set_state: there must be {expected} sources inside the source, got {got!r}")
         for inner, before in zip(self._inner, drawn, strict=True):
-            if before is not None:
+            if before:  # nothing is drawn where it is empty
                 require_generator_state(inner.rng, before)
 
     def _now(self) -> tuple[GeneratorState, ...]:
