@@ -1,7 +1,7 @@
 ##@ Lanes
 # Searches for faults (docs/reliability.md).
 
-.PHONY: programs api mutation interrupts signals faults states contents packages plugins processes machines pairs mixed writes half-precision specials perturbed growth seeded-lanes lanes reliability
+.PHONY: programs api mutation interrupts signals faults states contents packages plugins names modules processes machines pairs mixed writes half-precision specials perturbed growth seeded-lanes lanes reliability
 
 # Each lane has a short form, which the tests run too, and a long one: make pairs COUNT=100 SEED=1. The long forms record their
 # figures for docs/reliability.md by REPORT=docs/reliability.json.
@@ -41,6 +41,12 @@ packages: $(VENV)/.core ## install packages that misbehave beside programs that 
 plugins: $(VENV)/.core ## use a plugin whose parts raise or return what they should not; COUNT=0: all parts, all faults
 	$(LANE)plugins $(LANE_OPTIONS)
 
+names: $(VENV)/.extensions ## write what files name after paths, devices and control characters; COUNT=0: everything
+	$(LANE)hostile_names $(LANE_OPTIONS)
+
+modules: $(VENV)/.extensions ## run commands and readers in a folder of hostile modules; COUNT=0: everything
+	$(LANE)hostile_modules $(LANE_OPTIONS)
+
 processes: $(VENV)/.extensions ## compute in processes that are forked or spawned beside threads
 	$(LANE)processes $(LANE_OPTIONS)
 
@@ -71,7 +77,7 @@ growth: $(VENV)/.extensions ## compute shapes and graphs that never come back wi
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents packages plugins ## the short forms of the lanes that CI runs
+seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents packages plugins names modules ## the short forms of the lanes that CI runs
 lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md

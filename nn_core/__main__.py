@@ -24,6 +24,7 @@ from nn_core.engine.dispatch.plugin_record import State, packages
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.runtime import installed
 from nn_core.engine.runtime.caches import caches
+from nn_core.engine.runtime.terminal import say
 from nn_core.errors import NNCoreError
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.operators.spec.model import FunctionSpec
@@ -92,7 +93,7 @@ def ops(pattern: str, topic: str | None, tag: str | None) -> None:
     fitting = _fitting(pattern, topic, tag)
     rows = [(api, spec.topic, _with_kernel(backends, spec.name) or "engine") for api, spec in fitting.items()]
     fusions = dict.fromkeys(sentence for spec in fitting.values() for sentence in fusions_with(spec))
-    click.echo("\n".join([_plain_table(rows, ("function", "topic", "backends")), *fusions]))
+    say("\n".join([_plain_table(rows, ("function", "topic", "backends")), *fusions]))
 
 
 def _fitting(pattern: str, topic: str | None, tag: str | None) -> dict[str, FunctionSpec]:
@@ -144,7 +145,7 @@ def doctor(names: Sequence[str], test: bool, device_id: str, is_json: bool) -> N
     if test and not names:
         raise click.UsageError("--test must be given the names of backends, for example: nn-core doctor --test cpu")
     findings = examine([*names, *{installed.PREFERRED_BACKEND} - {*names, *installed.entry_points()}])
-    click.echo((_json if is_json else _text)(findings))
+    say((_json if is_json else _text)(findings))
     if any(row.state is State.BROKEN or (row.name in names and row.state is not State.LOADED) for row in findings):
         sys.exit(1)
     agree = [_is_tested(name, device_id) for name in names if test]
@@ -171,22 +172,22 @@ def _is_tested(name: str, device_id: str) -> bool:
         lines, passed = report(name, device_id)
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
-    click.echo("\n".join(lines))
+    say("\n".join(lines))
     return passed
 
 
 @main.command(short_help="Show versions, settings and installed plugins.")
 def info() -> None:
     """Print versions, settings and installed plugins; imports none of them."""
-    click.echo(f"nn-core {core_version()}, Python {platform.python_version()}, numpy {np.__version__}")
+    say(f"nn-core {core_version()}, Python {platform.python_version()}, numpy {np.__version__}")
     for name, value in asdict(settings()).items():
-        click.echo(f"NN_CORE_{name.upper()}: {value}")
+        say(f"NN_CORE_{name.upper()}: {value}")
     for cache in caches():
         entries = "" if cache.count is None else f"{cache.count} entries, "
-        click.echo(f"cache of {cache.name}: {entries}{cache.n_bytes / 2**20:.1f} MB of {cache_mb()} MB for all")
+        say(f"cache of {cache.name}: {entries}{cache.n_bytes / 2**20:.1f} MB of {cache_mb()} MB for all")
     for name, entry_points in installed.entry_points().items():
-        click.echo(f"plugin {name}: {' and '.join(packages(entry_points))}")
-    click.echo(f"default context: {get_current_context()}")
+        say(f"plugin {name}: {' and '.join(packages(entry_points))}")
+    say(f"default context: {get_current_context()}")
 
 
 @main.command("explain", short_help="Show which backends run a function.")
@@ -202,7 +203,7 @@ def explain_function(function: str, backend: Sequence[str]) -> None:
     try:
         for entry in backend:
             PLUGINS.info(entry.partition(":")[0])
-        click.echo(explain_samples(function, Context(backend)))
+        say(explain_samples(function, Context(backend)))
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
 
@@ -222,7 +223,7 @@ def summary_of_file(file: Path, network: Sequence[str], batch_size: int, dimensi
     from nn_core.cli.networks import summaries  # the other commands do without graphs
 
     try:
-        click.echo(summaries(file, network, batch_size, dimension))
+        say(summaries(file, network, batch_size, dimension))
     except (NNCoreError, OSError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -238,7 +239,7 @@ def stubs(folder: Path) -> None:
     """Write type stubs of nn_core.functions with the operators of the installed plugins."""
     from nn_core.scaffold.stubs import write_stubs  # the other commands do without the functions
 
-    click.echo(write_stubs(folder))
+    say(write_stubs(folder))
 
 
 @main.command(short_help="Benchmark this machine beside other frameworks.")
@@ -260,7 +261,7 @@ def bench(quick: bool, threads: int | None, peers: Sequence[str], latency: bool)
     from nn_core.cli.bench.latency import run_latency
 
     try:
-        click.echo(run_latency(is_quick=quick) if latency else run_bench(peers, threads, is_quick=quick))
+        say(run_latency(is_quick=quick) if latency else run_bench(peers, threads, is_quick=quick))
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
 
@@ -276,13 +277,13 @@ def new_extension_command(name: str, kind: str, folder: Path) -> None:
     from nn_core.scaffold import KINDS, new_extension  # the other commands do without the templates
 
     if kind == "list":
-        click.echo("\n".join(f"{key:<14}{row.what}" for key, row in KINDS.items()))
+        say("\n".join(f"{key:<14}{row.what}" for key, row in KINDS.items()))
         return
     try:
         target = new_extension(name, kind, folder)
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{target}\n  cd {target}\n  pip install --editable '.[test]'\n  python -m pytest")
+    say(f"{target}\n  cd {target}\n  pip install --editable '.[test]'\n  python -m pytest")
 
 
 @main.command("new-operator", short_help="Add an operator to such a package.")
@@ -298,7 +299,7 @@ def new_operator_command(name: str, folder: Path) -> None:
         changed = new_operator(name, folder)
     except NNCoreError as error:
         raise click.ClickException(str(error)) from error
-    click.echo("\n".join(map(str, changed)))
+    say("\n".join(map(str, changed)))
 
 
 @main.command("check-extension", short_help="Check a package or an installed plugin.")
@@ -322,7 +323,7 @@ def check_extension_command(what: str, fast: bool, json_path: Path | None, badge
         json_path.write_text(certificate.to_json(), encoding="utf-8")
     if badge_path is not None:
         badge_path.write_text(certificate.badge(), encoding="utf-8")
-    click.echo("\n".join(certificate.lines()))
+    say("\n".join(certificate.lines()))
     sys.exit(0 if certificate.ok else 1)
 
 

@@ -38,6 +38,7 @@ from nn_core.engine.runtime.caches import register_cache as register_cache
 from nn_core.engine.runtime.children import python_command as python_command
 from nn_core.engine.runtime.children import repeated_command as repeated_command
 from nn_core.engine.runtime.limits import end_time as end_time
+from nn_core.engine.runtime.terminal import say as say
 from nn_core.errors import ArgumentError as ArgumentError
 from nn_core.errors import BackendNotFoundError as BackendNotFoundError
 from nn_core.errors import BackendUnavailableError as BackendUnavailableError
@@ -181,6 +182,7 @@ __all__ = [
     "register",
     "register_cache",
     "repeated_command",
+    "say",
     "set_num_threads",
     "settings",
     "shape_rule",

@@ -1,6 +1,7 @@
 """Notice files that are touched outside of a folder, other processes and connections: by Python's audit events.
 
-The process that tries files of HDF5 before they are read is known, and nobody minds it.
+The process that tries files of HDF5 before they are read, and the one by which `platform` asks for the processor, are known,
+and nobody minds them.
 """
 
 import os
@@ -47,8 +48,8 @@ class Outside:
         if self._folder is None:
             return
         if event in _NEVER:
-            if event != "subprocess.Popen" or not any(PROGRAM in word for word in args[1]):
-                self.touched.append(event)
+            if event != "subprocess.Popen" or not any(word == "uname" or PROGRAM in word for word in args[1]):
+                self.touched.append(f"{event} {args[:2]!r}"[:200])
         elif event == "open" or event in _PATHS:
             path = args[0]
             if not isinstance(path, (str, bytes, os.PathLike)):

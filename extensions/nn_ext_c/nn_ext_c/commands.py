@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, axis_lengths, find_extension, open_to_read
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, axis_lengths, find_extension, open_to_read, say
 from nn_ext_c.exporting import export
 from nn_ext_c.integer.calibration import METHODS
 
@@ -46,7 +46,7 @@ def export_c(
             made = export(output, dict(loaded.outputs), dict(loaded.inputs), **settings)
     except (NNCoreError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{made.arena_bytes} bytes of memory, {made.constant_bytes} bytes of constants")
+    say(f"{made.arena_bytes} bytes of memory, {made.constant_bytes} bytes of constants")
 
 
 def _loaded(path: Path, name: str | None, batch_size: int, dimension: tuple[str, ...]) -> Any:

@@ -12,7 +12,7 @@ import click
 
 from nn_core.communicators import JOB_TOKEN, find_launch
 from nn_core.errors import ArgumentError
-from nn_core.ext import end_time, settings
+from nn_core.ext import end_time, say, settings
 from nn_ext_mpi.allocation import Allocation, find_allocation
 from nn_ext_mpi.library import INSTALL, Found, find, n_cores
 from nn_ext_mpi.running import Job, handed_on
@@ -89,7 +89,7 @@ def launch(
     variables |= {REPLACE: "1"} if replace else {}
     variables |= {"NN_CORE_TIME_LIMIT": ends_at(time_limit)} if time_limit else {}
     if dry_run:
-        click.echo(shlex.join([*(f"{name}={value}" for name, value in variables.items()), *command]))
+        say(shlex.join([*(f"{name}={value}" for name, value in variables.items()), *command]))
         return
     sys.stdout.flush()
     sys.exit(run_job(found.family, command, variables, restarts))

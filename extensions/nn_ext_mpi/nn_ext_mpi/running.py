@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
-import click
-
-from nn_core.ext import settings
+from nn_core.ext import say, settings
 
 #: Exit statuses after which a job is not started again: success, and those of Ctrl-C and SIGTERM, from a program or a signal;
 #: nor is it after that of a time limit, by which a scheduler starts it again.
@@ -79,7 +77,7 @@ class Job:
             status = self._run_once()
             if status in (*STOPPED, settings().requeue_status) or self.is_stopped or number == restarts:
                 break
-            click.echo(f"launch: the job ended with status {status}; it starts again ({number + 1} of {restarts})", err=True)
+            say(f"launch: the job ended with status {status}; it starts again ({number + 1} of {restarts})", to_stderr=True)
         return status
 
     def _run_once(self) -> int:
@@ -95,4 +93,4 @@ class Job:
         process = self._process
         if process is not None:
             process.send_signal(sent)
-        click.echo(f"launch: {signal.Signals(number).name} is handed on to the ranks, which save first", err=True)
+        say(f"launch: {signal.Signals(number).name} is handed on to the ranks, which save first", to_stderr=True)

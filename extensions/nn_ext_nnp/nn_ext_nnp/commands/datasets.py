@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from nn_core.ext import ArgumentError
+from nn_core.ext import ArgumentError, say
 from nn_core.utils.create_cache import CreateCache
 from nn_core.utils.data_source import DataSourceWithFileCache
 from nn_core.utils.data_source_implements import CacheDataSource
@@ -42,7 +42,7 @@ def conv_dataset(source: Path, destination: Path, force: bool, shuffle: bool, no
         if destination.exists():
             destination.replace(Path(folder) / "old")
         made.replace(destination)
-    click.echo(f"{count} samples")
+    say(f"{count} samples")
 
 
 def _check_destination(source: Path, destination: Path, force: bool) -> None:
@@ -94,4 +94,4 @@ def create_image_classification_dataset(
         write_image(outdir / name, prepared(path, channel, width, height, mode))
         rows.append((name, str(number)))
     split.write(outdir, ("x:image", "y:label"), rows)
-    click.echo(f"{len(rows)} images of {len(classes)} classes")
+    say(f"{len(rows)} images of {len(classes)} classes")

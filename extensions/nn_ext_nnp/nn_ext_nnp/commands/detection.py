@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 import numpy as np
 
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, open_to_read
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, open_to_read, say
 from nn_ext_nnp.commands.context import watched
 from nn_ext_nnp.commands.pictures import Split, is_image, placement, prepared, shaping_options, write_image
 
@@ -67,7 +67,7 @@ def create_object_detection_dataset(
         left_out += missed
     _write_table(outdir / "anchors.csv", anchors * (width, height), "%.6f")
     split.write(outdir, ("x:image", "y:label", "r:region"), rows)
-    click.echo(f"{len(rows)} images with {len(sizes)} boxes, {left_out} left out for others with the same cell and anchor")
+    say(f"{len(rows)} images with {len(sizes)} boxes, {left_out} left out for others with the same cell and anchor")
 
 
 def _boxes(image: Path, classes: int, width: int, height: int, mode: str) -> Array:

@@ -12,7 +12,7 @@ import click
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.experimental.viewers import SimpleGraph
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, path_below
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, path_below, say
 from nn_core.monitor import plot_series as draw_series
 from nn_core.monitor import plot_time_elapsed as draw_times
 from nn_ext_nnp.commands.dimensions import dimension_option
@@ -140,7 +140,7 @@ def draw_graph(config: Path, output_dir: Path, network: tuple[str, ...], kind: s
             root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
             with tempfile.TemporaryDirectory(dir=output_dir, prefix=".") as folder:
                 Path(SimpleGraph(format=kind).save(root, f"{folder}/{picture.stem}")).replace(picture)
-                click.echo(str(picture))
+                say(str(picture))
 
 
 def _pictures(names: Sequence[str], output_dir: Path, kind: str) -> dict[str, Path]:

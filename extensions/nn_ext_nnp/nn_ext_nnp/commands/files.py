@@ -17,6 +17,7 @@ from nn_core.ext import (
     axis_lengths,
     open_to_read,
     read_entries,
+    say,
     write_entries,
 )
 from nn_ext_nnp.commands.conversion import imported, keep_executor
@@ -66,13 +67,13 @@ def dump(
     if executor is not None:
         keep_executor(document, executor)
     for found in _chosen(document.proto.network, network):
-        click.echo(_network_text(found, functions or verbose, variables or verbose or bool(name), name, limit))
-    click.echo(f"Parameters: {len(document.parameters)}, {sum(e.values.size for e in document.parameters.values())} values")
+        say(_network_text(found, functions or verbose, variables or verbose or bool(name), name, limit))
+    say(f"Parameters: {len(document.parameters)}, {sum(e.values.size for e in document.parameters.values())} values")
     shapes = {n.name: {v.name: list(v.shape.dim) for v in n.variable} for n in document.proto.network}
     for kind in ("optimizer", "monitor", "executor"):
         for index, part in enumerate(getattr(document.proto, kind)):
             if network in ("", part.network_name):
-                click.echo(_part_text(kind.capitalize(), index, part, shapes.get(part.network_name, {})))
+                say(_part_text(kind.capitalize(), index, part, shapes.get(part.network_name, {})))
 
 
 def _chosen(networks: Sequence[Any], name: str) -> list[Any]:
@@ -117,7 +118,7 @@ def decode_param(param: Path, outdir: Path) -> None:
         numbers = "".join(f"\n{number!r}" for number in entry.values.astype(np.float64).ravel().tolist())
         with atomic_writer(outdir / f"{_file_name(name)}.txt") as file:
             file.write(f"{tuple(entry.values.shape)}{numbers}".encode())
-    click.echo(f"{len(entries)} parameters")
+    say(f"{len(entries)} parameters")
 
 
 @click.command("encode_param")
@@ -138,7 +139,7 @@ def encode_param(indir: Path, param: Path) -> None:
     if param.suffix.lower() not in (".h5", ".protobuf", ".nntxt", ".prototxt", ".nnp"):
         raise ArgumentError(f"encode_param: --param must be .h5, .protobuf, .nntxt, .prototxt or .nnp, got {param.suffix!r}")
     write_entries(param, entries, param.suffix.lower())
-    click.echo(f"{len(entries)} parameters")
+    say(f"{len(entries)} parameters")
 
 
 def _file_name(parameter: str) -> str:

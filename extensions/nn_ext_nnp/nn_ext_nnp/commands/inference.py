@@ -11,7 +11,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, open_to_read, path_below
+from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, open_to_read, path_below, say
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
 from nn_core.utils.data_source_implements import CacheDataSource
 from nn_ext_nnp.commands.context import choose_context, watched
@@ -145,7 +145,7 @@ def infer(
     for index, row in enumerate(rows if output else ()):
         with atomic_writer(f"{output}_{index}.bin") as file:
             file.write(np.concatenate([part.ravel() for part in row]).astype("<f4").tobytes())
-    click.echo(f"{len(rows)} samples")
+    say(f"{len(rows)} samples")
 
 
 def _rows(executor: Executor, samples: int) -> list[list[Array]]:
@@ -216,7 +216,7 @@ def forward(
         rows = [[_absolute(cell, dataset.parent) for cell in row] for row in rows]
     cells = _cells(columns, outdir, result_outdir, len(rows))
     _write_table(outdir / outfile, [row + more for row, more in zip([header, *rows], cells, strict=True)])
-    click.echo(f"{len(rows)} samples")
+    say(f"{len(rows)} samples")
 
 
 def _require_inside(folder: str) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from nn_core.ext import ArgumentError, atomic_writer
+from nn_core.ext import ArgumentError, atomic_writer, say
 from nn_ext_nnp.commands.conversion import imported
 from nn_ext_nnp.commands.failing import clean_failures, refused_options
 from nn_ext_nnp.nnb.codes import codes_of
@@ -51,7 +51,7 @@ def function_info(
         raise ArgumentError(f"function_info: --exclude must name functions, got {sorted(left_out - set(functions()))[0]!r}")
     text = "".join(f"{line}\n" for line in lines if line.partition("_")[0] not in left_out)
     if output is None:
-        click.echo(text, nl=False)
+        say(text, newline=False)
         return
     with atomic_writer(output) as file:
         file.write(text.encode())

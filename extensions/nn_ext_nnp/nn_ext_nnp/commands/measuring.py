@@ -11,7 +11,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, atomic_writer, function_spec
+from nn_core.ext import ArgumentError, atomic_writer, function_spec, say
 from nn_core.utils.profiler import GraphProfiler, GraphProfilerCsvWriter
 from nn_ext_nnp.commands.context import choose_context, context_named, watched
 from nn_ext_nnp.commands.failing import clean_failures
@@ -50,7 +50,7 @@ def evaluate(config: Path, param: Path | None, monitor: tuple[str, ...], output:
     if output is not None:
         _write_csv(output, [("monitor", "value"), *((name, repr(value)) for name, value in values.items())])
     for name, value in values.items():
-        click.echo(f"{name}={value:.6f}")
+        say(f"{name}={value:.6f}")
 
 
 @click.command()
@@ -81,7 +81,7 @@ def profile(config: Path, outdir: Path, runs: int, seconds: float, context: str 
         measured.run()
         text.write(f"network,{name}\n")
         GraphProfilerCsvWriter(measured, text).write()
-        click.echo(f"{name}: forward {measured.result['forward_all']} ms, backward {measured.result['backward_all']} ms")
+        say(f"{name}: forward {measured.result['forward_all']} ms, backward {measured.result['backward_all']} ms")
     outdir.mkdir(parents=True, exist_ok=True)
     with atomic_writer(outdir / "profile.csv") as file:
         file.write(text.getvalue().encode())
@@ -138,7 +138,7 @@ def compare(
     verdict = f"{len(rows)} variables, largest difference {difference:.3g}, {kind} {variable} of network {network}"
     if difference > tolerance:
         raise click.ClickException(f"compare: {context} and {context2} must agree within {tolerance:g}, got {verdict}")
-    click.echo(verdict)
+    say(verdict)
 
 
 def _side(config: Path, param: Path | None, batch_size: int, context: str) -> dict[tuple[str, str, str], Array]:

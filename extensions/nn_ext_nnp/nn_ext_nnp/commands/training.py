@@ -12,7 +12,7 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import ArgumentError, atomic_writer
+from nn_core.ext import ArgumentError, atomic_writer, say
 from nn_core.graph_rewriting import functions_of
 from nn_core.utils.data_iterator import data_iterator_cache, data_iterator_csv_dataset
 from nn_ext_nnp.commands.context import choose_context, watched
@@ -58,7 +58,7 @@ def train(config: Path, outdir: Path, param: Path | None, resume: bool, context:
     trainer = Trainer(info, config, outdir)
     if latest is not None:
         trainer.restore(latest)
-    trainer.run(click.echo)
+    trainer.run(say)
 
 
 def _latest(outdir: Path) -> Path | None:

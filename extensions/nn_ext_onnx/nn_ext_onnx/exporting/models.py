@@ -115,7 +115,10 @@ def _exported(
         made = draft(wanted, leaves, names, opset)
     model = _model(made, wanted, leaves, name, axes)
     if _is_small(made):
-        onnx.checker.check_model(model, full_check=True)
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except onnx.checker.ValidationError as error:  # by a name: those of functions and values come from here
+            raise ArgumentError(f"export: names must be ones that ONNX allows, got: {str(error).splitlines()[0]}") from error
     return model, [(wanted, leaves), *copies]
 
 
