@@ -36,7 +36,7 @@ from nn_core.utils.save import save
 from .outside import Outside
 from .reliability import record, report_option
 
-#: What a file may name things, as texts of protobuf write them.
+#: Hostile names, as texts of protobuf write them.
 NAMES: Final = {
     "a parent": "../../EVIL",
     "a parent within": "a/../../../EVIL",
