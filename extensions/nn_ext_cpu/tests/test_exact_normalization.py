@@ -85,3 +85,15 @@ def test_bfloat16() -> None:
         y = F.batch_normalization(x, *parameters((2, 33, 7), None, GAMMA, mean, VARIANCE), batch_stat=False)
         y.forward()
         require(not y.d.astype(np.float32).any(), "0 where x is the mean")
+
+
+@pytest.mark.parametrize("batch_stat", [True, False])
+def test_the_scale_of_a_channel_is_rounded_once(batch_stat: bool) -> None:
+    # the mean is 0 and x is 1 or -1, so that y is the scale
+    x = np.stack([np.ones(33), -np.ones(33)])
+    zeros, ones = np.zeros(33, np.float32), np.ones(33, np.float32)
+    beta, gamma, mean, variance = parameters((2, 33), zeros, GAMMA, zeros, ones)
+    y = F.batch_normalization(variable(x), beta, gamma, mean, variance, batch_stat=batch_stat)
+    y.forward()
+    scale = GAMMA.astype(np.float64) / np.sqrt(1 + np.float64(np.float32(1e-5)))
+    np.testing.assert_array_equal(y.d[0], scale.astype(np.float32))

@@ -137,8 +137,9 @@ class BatchNormalization : public Op {
     mean = input(arrays, 7);
     variance = input(arrays, 8);
     for (int64_t c = 0; c < channels; ++c) {
-      const R rate = R{1} / std::sqrt(variance[c] + static_cast<R>(settings_.eps));
-      scale[c] = gamma != nullptr ? gamma[c] * rate : rate;
+      // rounded once: what is rounded here scales all elements of a channel
+      const double rate = 1.0 / std::sqrt(static_cast<double>(variance[c]) + static_cast<R>(settings_.eps));
+      scale[c] = static_cast<R>(gamma != nullptr ? gamma[c] * rate : rate);
       shift[c] = beta != nullptr ? beta[c] : R{0};
     }
     const RowLoops<T>& table = row_loops<T>();
