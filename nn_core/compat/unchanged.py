@@ -17,7 +17,8 @@ EFFECTS: Final[Mapping[str, str]] = {
     "weights": "NNabla's names of files of weights are found too, and NNABLA_MODELS_URL_BASE says from where to fetch them",
     "contexts": "get_extension_context ignores a keyword that the extension does not know, with one warning",
     "attributes": "what NNabla takes and never reads is taken, with one warning: lr of a subclass of Adam, name of a Module",
-    "uncomputed": "y.d and y.g of a function that has not run are zeros, which cannot be written to, with one warning",
+    "uncomputed": "y.d and y.g of a function that has not run are zeros, which cannot be written to, with one warning; "
+    "so is what was unlinked from it for functions",
 }
 
 #: Packages called nnabla and nnabla_ext that import nn_core: for interpreters that start later.

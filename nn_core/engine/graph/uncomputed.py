@@ -23,15 +23,24 @@ def is_uncomputed(synced: SyncedArray) -> bool:
 def require_values(node: Node, value: Value) -> None:
     """Refuse a pass in which a function reads a variable that nobody has written to.
 
+    Where an unchanged program of NNabla runs, the variable gets zeros instead, and this is logged.
+
     Raises:
         GraphError: when `value`, which no function of the pass computes, was unlinked from a function that has not run.
     """
-    if is_uncomputed(value.storage.data.synced):
-        raise GraphError(
-            f"forward: an input of {node.spec.api} must be computed before it is read, got a variable of shape "
-            f"{value.plain_shape} that was unlinked from a function which has not run\n  hint: call forward() on the variable "
-            "that it was unlinked from first, or build the graph inside nn_core.auto_forward()"
-        )
+    if not is_uncomputed(value.storage.data.synced):
+        return
+    text = (
+        f"forward: an input of {node.spec.api} must be computed before it is read, got a variable of shape "
+        f"{value.plain_shape} that was unlinked from a function which has not run"
+    )
+    hint = "call forward() on the variable that it was unlinked from first, or build the graph inside nn_core.auto_forward()"
+    if not is_nnabla_program():
+        raise GraphError(f"{text}\n  hint: {hint}")
+    if text not in _LOGGED:
+        _LOGGED.add(text)
+        logger.warning("%s; it is read as zeros (this is logged once)\n  hint: %s", text, hint)
+    value.storage.data.zero()
 
 
 def unwritten(value: Value, what: str, hint: str) -> np.ndarray[Any, Any]:

@@ -185,6 +185,21 @@ def test_backward_starts_from_what_has_not_run_after_forward_too():
         end.forward(clear_no_need_grad=clear)
 
 
+def test_functions_in_programs_of_nnabla_read_zeros_of_what_was_unlinked_before_it_has_run(caplog):
+    x = leaf()
+    y = x + (F.exp(x) - x).get_unlinked_variable(need_grad=False)
+    with pytest.raises(GraphError, match="forward: an input of add2 must be computed before it is read"):
+        y.forward()
+    set_nnabla_program(True)
+    try:
+        for _ in range(2):
+            y.forward()
+            np.testing.assert_array_equal(y.d, x.d)
+    finally:
+        set_nnabla_program(False)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["forward"]
+
+
 def test_programs_of_nnabla_read_zeros_of_what_has_not_run(caplog):
     set_nnabla_program(True)
     try:
