@@ -1,5 +1,6 @@
 """Data sources: samples by position, in an order that may be reshuffled for each epoch."""
 
+import inspect
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -395,6 +396,7 @@ class TransformedDataSource(OrderedDataSource):
         rng: Rng | None = None,
     ) -> None:
         super().__init__(data_source.size, data_source.variables if variables is None else variables, shuffle, rng)
+        _require_takes(transform, data_source.variables)
         self._source = data_source
         self._transform = transform
         self._key = 0
@@ -427,3 +429,15 @@ class TransformedDataSource(OrderedDataSource):
     def close(self) -> None:
         """Close the source."""
         self._source.close()
+
+
+def _require_takes(transform: Callable[..., Sample], variables: Sequence[str]) -> None:
+    """Refuse a function that cannot be called with a generator and the values of a sample."""
+    try:
+        inspect.signature(transform).bind(None, *variables)
+    except ValueError:  # a function of C without a signature
+        return
+    except TypeError as error:
+        wanted = ", ".join(("rng", *variables))
+        got = f"{described(transform)} ({error})"
+        raise ArgumentError(f"TransformedDataSource: transform must be a function ({wanted}), got {got}") from error

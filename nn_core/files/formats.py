@@ -53,6 +53,26 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
     return chosen
 
 
+def written_extension(function: str, target: PathOrFile, extension: str | None) -> str:
+    """Return the extension of a file that is to be written, as `extension_of`.
+
+    Raises:
+        ArgumentError: as `extension_of`, and when files of the format are only read.
+    """
+    chosen = extension_of(function, target, extension)
+    offer = None if chosen in FORMATS else PLUGINS.offer("file_formats", chosen)
+    if chosen not in FORMATS and getattr(offer and offer.info, "write", None) is None:
+        raise _only_read(function, chosen)
+    return chosen
+
+
+def _only_read(function: str, extension: str) -> ArgumentError:
+    return ArgumentError(
+        f"{function}: the format must be one in which parameters are written, got {extension!r}, which is only read\n"
+        "  hint: .h5, .npz and .safetensors hold parameters; nn_core.save and extensions write networks"
+    )
+
+
 def _require_target(function: str, target: object) -> None:
     """Refuse what is neither a path nor an open file."""
     if not isinstance(target, (str, os.PathLike)) and not hasattr(target, "read") and not hasattr(target, "write"):
@@ -226,10 +246,7 @@ def _unwritten(extension: str) -> Callable[[IO[bytes], Mapping[str, Entry]], Non
     """Return the writer of a format that is only read."""
 
     def write(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
-        raise ArgumentError(
-            f"the format of parameters must be one that is written, got {extension!r}, which is only read\n"
-            "  hint: .h5, .npz and .safetensors hold parameters; nn_core.save and extensions write networks"
-        )
+        raise _only_read("write_entries", extension)
 
     return write
 

@@ -15,7 +15,7 @@ from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
-from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries
+from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries, written_extension
 from nn_core.files.network_package import HINT
 from nn_core.io.checkpoints import parameters_among
 from nn_core.io.renaming import Rename, renamed
@@ -50,7 +50,7 @@ def save_parameters(path: PathOrFile, params: ParameterSource | None = None, ext
         >>> nn.load_parameters("network.h5").loaded
         ('affine/W', 'affine/b')
     """
-    format_name = extension_of("save_parameters", path, extension)
+    format_name = written_extension("save_parameters", path, extension)
     chosen = parameters_of("save_parameters", params)
     if not chosen:
         where = where_parameters_are(get_current_parameter_scope())

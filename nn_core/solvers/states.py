@@ -9,7 +9,7 @@ import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
-from nn_core.files import Entry, extension_of, read_entries, write_entries
+from nn_core.files import Entry, extension_of, read_entries, write_entries, written_extension
 from nn_core.solvers.parameter_groups import USUAL, Settings
 from nn_core.solvers.update import Member
 from nn_core.typing import Array, Shape
@@ -159,7 +159,7 @@ class States:
 
         The attributes of the first t have the groups of the parameters, too, if there are any.
         """
-        extension = extension_of("save_states", path, None)
+        extension = written_extension("save_states", path, None)
         entries: dict[str, Entry] = {}
         further = {} if groups is None else {GROUPS: groups}
         for position, (key, slot) in enumerate(self._slots.items()):

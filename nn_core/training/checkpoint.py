@@ -18,7 +18,7 @@ from nn_core.core.module import Module
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import require_like
 from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
-from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries
+from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries, written_extension
 from nn_core.logger import logger
 from nn_core.settings import num_threads
 from nn_core.training.needed_plugins import hint_of_missing, plugins_behind
@@ -77,7 +77,7 @@ def _require_parameters(name: str, item: object) -> None:
 
 def write_snapshot(path: PathLike, snapshot: Snapshot) -> None:
     """Write a snapshot to a file, which takes the place of an older one only when it is complete; makes its folder."""
-    extension = extension_of("save_checkpoint", path, None)
+    extension = written_extension("save_checkpoint", path, None)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     tree = {
         "about": dict(snapshot.about),

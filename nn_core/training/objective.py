@@ -76,7 +76,10 @@ class Objective:
     def data(self, function: str, name: str, data: Arrays) -> tuple[Array, Array]:
         """Return inputs and targets as arrays; labels get the axis that losses want."""
         if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise ArgumentError(f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}")
+            raise ArgumentError(
+                f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}\n"
+                f"  hint: {function}(network, (x, t)) has both in parentheses"
+            )
         x, t = (np.asarray(array) for array in data)
         if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
             raise ArgumentError(

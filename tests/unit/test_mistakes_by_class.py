@@ -516,7 +516,7 @@ ROWS: list[Row] = [
         "save: to PyTorch",
         lambda: nn.save_parameters("w.pth", {"w": FLAT}),
         A,
-        "^the format of parameters must be one that is written, got '.pth', which is only read\n  hint: ",
+        "^save_parameters: the format must be one in which parameters are written, got '.pth', which is only read\n  hint: ",
     ),
     (
         "save: to a folder",

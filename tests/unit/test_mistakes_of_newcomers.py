@@ -10,6 +10,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.data.array_sources import ArrayDataSource, ImageFolderDataSource
+from nn_core.data.source import TransformedDataSource
 from nn_core.errors import ArgumentError, MissingFileError, NNCoreError, ShapeError, SignatureError
 from nn_core.ext_utils import get_extension_context
 from nn_core.training import fit
@@ -84,6 +85,14 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
         lambda: nn.load_parameters("net.pkl"),
         ArgumentError,
         "hint: other formats come from plugins",
+    ),
+    "parameters into a network": (lambda: nn.save_parameters("net.onnx"), ArgumentError, "^save_parameters: .*'.onnx'"),
+    "states into a network": (lambda: S.Sgd().save_states("net.pth"), ArgumentError, "^save_states: .*'.pth'"),
+    "inputs and targets apart": (lambda: fit(network, X, T), ArgumentError, r"^fit: train must be a pair .*\n  hint: fit"),
+    "augmentation without a generator": (
+        lambda: TransformedDataSource(ArrayDataSource({"x": X, "t": T}), lambda x, t: (x, t)),
+        ArgumentError,
+        r"^TransformedDataSource: transform must be a function \(rng, x, t\), got",
     ),
     "values of another shape": (lambda: assign(np.ones((4, 5))), ShapeError, r"^variable 'images': .*\(4, 5\) for \(2, 3\)"),
     "no values": (lambda: assign(None), ArgumentError, "must be an array or a number, got None"),
