@@ -23,6 +23,7 @@ from nn_core.communicators.launchers import JOB_TOKEN as JOB_TOKEN
 from nn_core.communicators.launchers import Launch as Launch
 from nn_core.communicators.launchers import find_launch as find_launch
 from nn_core.communicators.local import LocalCommunicator as LocalCommunicator
+from nn_core.communicators.sharded_gradients import GradientSums as GradientSums
 from nn_core.communicators.sharded_states import StateShards as StateShards
 from nn_core.communicators.sharded_states import shard_states as shard_states
 from nn_core.communicators.shards import Shards as Shards
@@ -39,6 +40,7 @@ __all__ = [
     "DataParallelCommunicator",
     "Dist",
     "Engine",
+    "GradientSums",
     "Handle",
     "Launch",
     "LocalCommunicator",

@@ -126,7 +126,7 @@ class Buckets:
         self._callbacks: dict[tuple[bool, str], BucketSums] = {}
         trained = [variable for variable in listed_parameters(parameters) if variable.need_grad]
         for dtype in ("float32", "float64"):
-            chosen = [variable for variable in trained if _sum_dtype(variable) == dtype]
+            chosen = [variable for variable in trained if sum_dtype_of(variable) == dtype]
             for group in _groups(in_order_of_completion(chosen, loss), dtype_of(dtype).itemsize, first_mb, bucket_mb):
                 for variable in group:
                     variable.grad = NdArray(variable.shape)
@@ -256,7 +256,8 @@ def _device_of(comm: Communicator) -> Space:
     return space
 
 
-def _sum_dtype(variable: Variable) -> str:
+def sum_dtype_of(variable: Variable) -> str:
+    """Return the dtype in which the gradients of a parameter are added up."""
     return "float64" if variable.data.dtype == np.float64 else "float32"
 
 

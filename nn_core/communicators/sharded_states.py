@@ -1,15 +1,16 @@
 """States of a solver that are divided among ranks, each of which updates its part of the parameters.
 
-Reference: Rajbhandari and others (2020), ZeRO: memory optimizations toward training trillion parameter models, stage 1.
+Reference: Rajbhandari and others (2020), ZeRO: memory optimizations toward training trillion parameter models, stages 1 and 2.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
 
 from nn_core.communicators.communicator import WORLD, Communicator
-from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.communicators.pieces import Bucket, Piece, bucketed
+from nn_core.communicators.sharded_gradients import DividedGradients, GradientBucket, GradientSums
 from nn_core.engine.arrays.synced import HOST
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.solvers import Lamb, Lars
@@ -17,85 +18,13 @@ from nn_core.solvers.base import Solver
 from nn_core.solvers.groups import Groups, divided
 from nn_core.solvers.hooks import Hook
 from nn_core.solvers.minimizing import SeveralPasses
-from nn_core.solvers.states import Slot, StateLayout, kinds_of_states, new_slot
+from nn_core.solvers.states import Slot, StateLayout, kinds_of_states
 from nn_core.solvers.wrapping import Wrapping
 from nn_core.typing import Array
-from nn_core.variable import Variable
 
 #: Solvers of nn_core whose steps depend on norms of whole parameters, beside those whose states have other shapes.
 _BY_PARAMETER: Final = (Lars, Lamb)
-#: Parts of parameters begin at multiples of it, as vectors of kernels do, so that their ends are those of the whole.
-_ALIGNMENT: Final = 16
 _MB: Final = 1 << 20
-
-
-class _Piece:
-    """A part of a parameter that one rank updates.
-
-    Attributes:
-        whole: The parameter in the solver.
-        span: First element and the one after the last, of the parameter in C order.
-        rank: The rank.
-        place: The first element in what the rank sends.
-        own: The parameter, gradient and states of the part, on that rank.
-    """
-
-    def __init__(self, whole: Slot, span: tuple[int, int], rank: int, place: int) -> None:
-        self.whole = whole
-        self.span = span
-        self.rank = rank
-        self.place = place
-        self.own: Slot | None = None
-        self._arrays: tuple[NdArray, NdArray] | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.span[1] - self.span[0]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the part is the whole parameter, which keeps its shape."""
-        return self.size == self.whole.variable.size
-
-    def part_of(self, array: NdArray) -> NdArray:
-        """Return the part of an array of the parameter's shape, in its memory; all of an array of a whole parameter."""
-        if self.is_whole:
-            return array
-        return array.view((array.size,)).narrow(0, self.span[0], self.size)
-
-    def take(self, layout: StateLayout) -> None:
-        """Give this rank the part, with states of zero."""
-        variable = Variable(self.whole.variable.shape if self.is_whole else (self.size,))
-        variable._need_grad = self.whole.variable._need_grad
-        self.own = new_slot(variable, layout)
-        self.own.settings = self.whole.settings
-
-    def is_current(self) -> bool:
-        """Follow the parameter, and tell whether its arrays and flags are those of the last call."""
-        own, whole = self.own, self.whole.variable
-        assert own is not None
-        arrays = (whole.storage.data, whole.storage.grad)
-        known = self._arrays
-        if known is None or known[0] is not arrays[0] or known[1] is not arrays[1]:
-            self._arrays = arrays
-            own.variable.data, own.variable.grad = map(self.part_of, arrays)
-            known = None
-        is_same = own.t == self.whole.t and own.variable._need_grad is whole._need_grad and known is not None
-        own.t = self.whole.t
-        is_same = is_same and own.settings == self.whole.settings
-        own.settings = self.whole.settings
-        if own.variable._need_grad is not whole._need_grad:
-            own.variable.need_grad = whole.need_grad
-        return is_same
-
-
-class _Bucket:
-    """Parameters whose values are sent together: `length` elements by each rank."""
-
-    def __init__(self, pieces: list[_Piece], length: int) -> None:
-        self.pieces = pieces
-        self.length = length
 
 
 class ShardedGroups:
@@ -107,21 +36,34 @@ class ShardedGroups:
         layout: The states of a parameter.
         by_parameter: Divide by whole parameters.
         bucket_mb: Largest size of what is sent at once.
+        with_gradients: Divide the gradients as well.
     """
 
     def __init__(
-        self, comm: Communicator, inner: Groups, layout: StateLayout, *, by_parameter: bool, bucket_mb: float
+        self,
+        comm: Communicator,
+        inner: Groups,
+        layout: StateLayout,
+        *,
+        by_parameter: bool,
+        bucket_mb: float,
+        with_gradients: bool,
     ) -> None:
         self._comm = comm
         self._size = comm.size
         self._inner = inner
         self._layout = layout
         self._by_parameter = by_parameter
-        self._bucket_bytes = bucket_mb * _MB
         self._dtype = inner.dtype
+        self._limit = bucket_mb * _MB / np.dtype(inner.dtype).itemsize
+        self._with_gradients = with_gradients
         self._slots: list[Slot] = []
-        self._buckets: list[_Bucket] = []
-        self._own: list[_Piece] = []
+        self.buckets: list[Bucket] = []
+        self._own: list[Piece] = []
+        #: the memory of the gradients, bucket by bucket, where they are divided
+        self.gradients: list[GradientBucket] = []
+        #: the parameters whose gradient some rank has written, where they are divided
+        self.written: set[Slot] = set()
         #: counts of changes of the states in the solver since which they are in the parts
         self._given_up: dict[Slot, list[int]] = {}
         self._are_whole = True  # states of zero
@@ -134,8 +76,8 @@ class ShardedGroups:
 
     def run(self, slots: Collection[Slot]) -> bool:
         """Update the parts of this rank, and give all parameters to all ranks."""
-        self._prepare(slots)
-        chosen = divided(slots)[0]
+        self.prepare(slots)
+        chosen = self.chosen(slots)
         self._are_whole = False
         if self._own:
             self._inner.run([piece.own for piece in self._own if piece.own is not None])
@@ -176,16 +118,16 @@ class ShardedGroups:
 
     def gather(self, slots: Collection[Slot], *, to_all: bool) -> None:
         """Bring the states of all ranks into the solver, of rank 0 or of all; all ranks call this."""
-        self._prepare(slots)
+        self.prepare(slots)
         keeps = to_all or self._comm.rank == 0
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             for number in range(len(self._layout.state_names)):
                 send = np.zeros(bucket.length, self._dtype)
                 for piece in self._of_rank(bucket):
                     assert piece.own is not None
                     state = piece.own.member.states[number]
                     send[piece.place : piece.place + state.size] = state.read(HOST, self._dtype).ravel()
-                received = self._gathered("gather_states", send)
+                received = self.gathered("gather_states", send)
                 for piece in bucket.pieces if keeps else ():
                     state = piece.part_of(piece.whole.member.states[number])
                     values = received[piece.rank, piece.place : piece.place + state.size]
@@ -208,7 +150,13 @@ class ShardedGroups:
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
-    def _prepare(self, slots: Collection[Slot]) -> None:
+    def prepare(self, slots: Collection[Slot]) -> None:
+        """Divide the parameters, if they are others than before, and follow their arrays and flags.
+
+        Raises:
+            ArgumentError: when they are others after the first update.
+            CommunicationError: when a rank was lost.
+        """
         if self._comm.size != self._size:
             raise CommunicationError(
                 f"update: the ranks that have the states must live, got {self._comm.size} of {self._size}\n"
@@ -219,9 +167,24 @@ class ShardedGroups:
         for slot in self._slots:
             if self._given_up.get(slot) != _changes(slot):
                 self._take_states(slot)
+        self.follow()
+
+    def follow(self) -> None:
+        """Follow the arrays and flags of the parameters."""
         are_current = [piece.is_current() for piece in self._own]
         if not all(are_current):
             self._inner.unbind()
+
+    def chosen(self, slots: Collection[Slot]) -> list[Slot]:
+        """Return the parameters to change: those with a gradient that are not frozen."""
+        if not self._with_gradients:
+            return divided(slots)[0]
+        return [slot for slot in slots if slot in self.written and not slot.is_frozen]
+
+    def own_parts(self, slots: Collection[Slot]) -> list[Slot]:
+        """Return the parts of some parameters that this rank has."""
+        given = set(slots)
+        return [piece.own for piece in self._own if piece.own is not None and piece.whole in given]
 
     def _divide(self, slots: list[Slot]) -> None:
         """Divide the parameters anew, before the first update or when the states are in the solver."""
@@ -232,29 +195,16 @@ class ShardedGroups:
                 "  hint: gather_states(to_all=True) before them"
             )
         self._slots, self._given_up = slots, {}
-        self._buckets = list(self._bucketed(slots))
-        self._own = [piece for bucket in self._buckets for piece in self._of_rank(bucket)]
+        self.buckets = list(bucketed(slots, self._limit, self._size, by_whole=self._by_parameter))
+        self._own = [piece for bucket in self.buckets for piece in self._of_rank(bucket)]
         for piece in self._own:
-            piece.take(self._layout)
+            piece.take(self._layout, with_gradient=self._with_gradients)
+        if self._with_gradients:
+            self.gradients = [GradientBucket(bucket, self._size) for bucket in self.buckets]
+            self.written = set()
         self._inner.unbind()
 
-    def _bucketed(self, slots: list[Slot]) -> Iterator[_Bucket]:
-        group: list[Slot] = []
-        n_bytes = 0
-        for slot in slots:
-            own = slot.variable.size * np.dtype(self._dtype).itemsize
-            if group and n_bytes + own > self._bucket_bytes:
-                yield self._bucket(group)
-                group, n_bytes = [], 0
-            group.append(slot)
-            n_bytes += own
-        if group:
-            yield self._bucket(group)
-
-    def _bucket(self, slots: list[Slot]) -> _Bucket:
-        return _by_parameter(slots, self._size) if self._by_parameter else _by_element(slots, self._size)
-
-    def _of_rank(self, bucket: _Bucket) -> list[_Piece]:
+    def _of_rank(self, bucket: Bucket) -> list[Piece]:
         return [piece for piece in bucket.pieces if piece.rank == self._comm.rank]
 
     def _take_states(self, slot: Slot) -> None:
@@ -268,21 +218,22 @@ class ShardedGroups:
     # -- communication ---------------------------------------------------------------------------------------------
 
     def _spread(self, chosen: set[Slot]) -> None:
-        for bucket in self._buckets if self._size > 1 else ():
+        for bucket in self.buckets if self._size > 1 else ():
             if not any(piece.whole in chosen for piece in bucket.pieces):
                 continue
             send = np.zeros(bucket.length, self._dtype)
             for piece in self._of_rank(bucket):
                 assert piece.own is not None
                 send[piece.place : piece.place + piece.size] = piece.own.member.param.read(HOST, self._dtype).ravel()
-            received = self._gathered("update", send)
+            received = self.gathered("update", send)
             for piece in bucket.pieces:
                 if piece.rank != self._comm.rank and piece.whole in chosen:
                     values = received[piece.rank, piece.place : piece.place + piece.size]
                     part = piece.part_of(piece.whole.member.param)
                     part.readwrite(HOST, self._dtype)[...] = values.reshape(part.shape)
 
-    def _gathered(self, call: str, send: Array) -> Array:
+    def gathered(self, call: str, send: Array) -> Array:
+        """Return what all ranks send, a row each."""
         circle = self._comm.circle(call, WORLD)
         received = np.empty((self._size, send.size), send.dtype)
         circle.agree(call, f"{send.size} of {send.dtype}")
@@ -294,13 +245,17 @@ class StateShards:
     """The states of a solver that are divided among ranks; made by `shard_states`.
 
     Args:
+        comm: The communicator.
         solver: The solver.
         groups: Its update.
+        with_gradients: Whether the gradients are divided, too.
     """
 
-    def __init__(self, solver: Solver, groups: ShardedGroups) -> None:
+    def __init__(self, comm: Communicator, solver: Solver, groups: ShardedGroups, *, with_gradients: bool) -> None:
         self.solver = solver
+        self.with_gradients = with_gradients
         self._groups = groups
+        self._sums = {division: GradientSums(comm, [self], division=division) for division in (False, True)}
 
     def gather_states(self, to_all: bool = False) -> None:
         """Bring the states of all ranks into the solver of rank 0, which may save them then; all ranks call this.
@@ -314,11 +269,50 @@ class StateShards:
         """Give up what `gather_states` has brought; the next update does it, too, when states were set."""
         self._groups.drop()
 
+    def callback(self, division: bool = False) -> GradientSums:
+        """Return the callback for ``backward(communicator_callbacks=...)``, which adds each gradient up when it is complete.
+
+        Each rank keeps the sums of its part, and gives up the memory of the gradients that were sent. Afterwards the gradients
+        of the parameters are zero, and ``solver.update()`` and the methods of `solver` that change or check gradients work on
+        the sums. Inside ``comm.no_sync()`` nothing is sent.
+
+        Args:
+            division: Give the mean in place of the sum.
+
+        Raises:
+            ArgumentError: when the gradients are not divided.
+        """
+        if not self.with_gradients:
+            raise ArgumentError(
+                "callback: the gradients must be divided, got states alone\n  hint: shard_states(comm, solver, gradients=True)"
+            )
+        return self._sums[bool(division)]
+
+    def reduce_scatter(self, division: bool = False) -> None:
+        """Add the gradients up after a backward pass without `callback`; all ranks call this.
+
+        Args:
+            division: Give the mean in place of the sum.
+        """
+        sums = self.callback(division)
+        sums.begin_backward()
+        sums.on_finish_backward()
+
+    def divided(self) -> ShardedGroups:
+        """Return the update, ready for the parameters that the solver has now."""
+        self._groups.prepare(self.solver._slots.values())
+        return self._groups
+
 
 def shard_states(
-    comm: Communicator, solver: Solver, *, by_parameter: bool | None = None, bucket_mb: float = 25
+    comm: Communicator,
+    solver: Solver,
+    *,
+    gradients: bool = False,
+    by_parameter: bool | None = None,
+    bucket_mb: float = 25,
 ) -> StateShards:
-    """Divide the states of a solver among the ranks: each keeps and updates a part of the parameters (ZeRO, stage 1).
+    """Divide the states of a solver among the ranks: each keeps and updates a part of the parameters (ZeRO, stages 1 and 2).
 
     Gradients must be the same on all ranks when ``solver.update()`` is called, which all ranks do; it updates the part of
     this rank and gives the parameters to all ranks. The result has the bits of an update without this. Numbers, clipping,
@@ -326,20 +320,25 @@ def shard_states(
     are those of an undivided solver, so that any number of ranks loads them: ``set_state`` and ``load_states`` are called on
     all ranks before the first update, or after ``gather_states(to_all=True)``.
 
+    With `gradients`, each rank keeps the sums of the gradients of its part as well: ``backward`` gets the ``callback()`` of
+    what is returned, or ``reduce_scatter()`` is called after it, in place of ``comm.all_reduce``. What clips or checks
+    gradients is called by all ranks then.
+
     Args:
         comm: The communicator, initialized.
         solver: The solver, before its first update.
+        gradients: Divide the gradients as well (stage 2).
         by_parameter: Divide by whole parameters, for rules that depend on the norm or the shape of a parameter. None: for
             Lars, Lamb, Adafactor, Muon, the schedule-free ones, and solvers that nn_core does not have; others are divided
             by elements, evenly.
         bucket_mb: Largest size of what is sent at once, unless one parameter is larger.
 
     Returns:
-        The shards, with ``gather_states()`` and ``drop_states()``.
+        The shards: ``gather_states()`` and ``drop_states()``; ``callback()`` and ``reduce_scatter()`` for `gradients`.
 
     Raises:
         ArgumentError: when `bucket_mb` is not positive, the states are divided already, or have other shapes than the
-            parameters and `by_parameter` is False.
+            parameters and `by_parameter` is False; when gradients are divided and sent in another dtype (`wire_dtype`).
 
     Example:
         >>> from nn_core.communicators import LocalCommunicator, shard_states
@@ -358,6 +357,8 @@ def shard_states(
         raise ArgumentError(f"shard_states: bucket_mb must be positive, got {bucket_mb}")
     if isinstance(solver, SeveralPasses):
         raise ArgumentError(f"shard_states: solver must update by gradients of one pass, got {solver.name}")
+    if gradients and comm.wire_dtype is not None:
+        raise ArgumentError(f"shard_states: the communicator must have no wire_dtype with gradients, got {comm.wire_dtype!r}")
     inner = solver._groups
     if not isinstance(inner, Groups):
         raise ArgumentError("shard_states: the states of a solver must be divided once, got one whose states are")
@@ -365,9 +366,13 @@ def shard_states(
         by_parameter = _is_of_whole_parameters(solver)
     elif not by_parameter and _has_other_shapes(solver):
         raise ArgumentError(f"shard_states: by_parameter must be True or None for {solver.name}, got {by_parameter!r}")
-    groups = ShardedGroups(comm, inner, solver, by_parameter=by_parameter, bucket_mb=bucket_mb)
+    groups = ShardedGroups(comm, inner, solver, by_parameter=by_parameter, bucket_mb=bucket_mb, with_gradients=bool(gradients))
     solver._groups = groups  # type: ignore[assignment]  # what it lacks is called after guard() has agreed
-    return StateShards(solver, groups)
+    if gradients:
+        solver._gradients = DividedGradients(comm, groups, solver._gradients)  # type: ignore[assignment]  # the same methods
+    shards = StateShards(comm, solver, groups, with_gradients=bool(gradients))
+    shards.divided()
+    return shards
 
 
 def _has_other_shapes(solver: Solver) -> bool:
@@ -379,38 +384,6 @@ def _is_of_whole_parameters(solver: Solver) -> bool:
         return _is_of_whole_parameters(solver.inner)
     is_ours = type(solver).__module__.startswith("nn_core.solvers.")
     return not is_ours or isinstance(solver, _BY_PARAMETER) or _has_other_shapes(solver)
-
-
-def _by_element(slots: list[Slot], size: int) -> _Bucket:
-    """Return the elements of all parameters in a row, of which each rank has as many."""
-    places, end = [], 0
-    for slot in slots:
-        places.append(end)
-        end += _aligned(slot.variable.size)
-    length = _aligned(-(-end // size))
-    pieces = []
-    for slot, place in zip(slots, places, strict=True):
-        for rank in range(place // length, size):
-            first, last = max(rank * length, place), min((rank + 1) * length, place + slot.variable.size)
-            if first >= last:
-                break
-            pieces.append(_Piece(slot, (first - place, last - place), rank, first - rank * length))
-    return _Bucket(pieces, length)
-
-
-def _by_parameter(slots: list[Slot], size: int) -> _Bucket:
-    """Whole parameters, the largest first to the rank that has the least."""
-    loads = [0] * size
-    pieces = []
-    for slot in sorted(slots, key=lambda slot: -slot.variable.size):
-        rank = loads.index(min(loads))
-        pieces.append(_Piece(slot, (0, slot.variable.size), rank, loads[rank]))
-        loads[rank] += _aligned(slot.variable.size)
-    return _Bucket(pieces, max(loads))
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _changes(slot: Slot) -> list[int]:

@@ -1,13 +1,15 @@
 """Training whose numbers do not depend on how many processes share the work."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from nn_core.communicators.buckets import Buckets
 from nn_core.communicators.communicator import Communicator
 from nn_core.communicators.packing import SUMS, flat_of, write_flat
-from nn_core.communicators.reduction_tree import PartialSums, terms_of_rank
+from nn_core.communicators.reduction_tree import PartialSums, finished, terms_of_rank
+from nn_core.communicators.sharded_gradients import GradientSums
+from nn_core.communicators.sharded_states import StateShards
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.errors import ArgumentError
@@ -32,6 +34,11 @@ class Shards:
         seed: Of the random functions that have none of their own.
         loss: See `Buckets`.
         bucket_mb: See `Buckets`.
+        state_shards: What `shard_states` has returned for the solvers, where it divides their gradients: each rank keeps the
+            sums of its part, and those of a shard are sent during its pass if ``backward`` gets ``shards.callback``.
+
+    Attributes:
+        callback: For ``backward(communicator_callbacks=...)`` with `state_shards`; None without.
 
     Raises:
         ArgumentError: when the ranks cannot share the shards evenly.
@@ -54,6 +61,7 @@ class Shards:
         seed: int = 0,
         loss: Variable | None = None,
         bucket_mb: float = 25,
+        state_shards: Sequence[StateShards] = (),
     ) -> None:
         self.count = comm.size if count is None else count
         if self.count < 1 or self.count % comm.size:
@@ -66,7 +74,10 @@ class Shards:
         self._comm = comm
         self._seed = seed
         parameters = parameters_of("Shards", parameters, argument="parameters")
-        self._buckets = Buckets(comm, parameters, loss=loss, bucket_mb=bucket_mb, first_mb=bucket_mb)
+        divided = [each for each in state_shards if each.with_gradients]
+        self.callback = GradientSums(comm, divided, division=True) if divided else None
+        trained = {} if divided else parameters
+        self._buckets = Buckets(comm, trained, loss=loss, bucket_mb=bucket_mb, first_mb=bucket_mb)
         states = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.name in SUMS]
         self._before: Array | None = None
         self._states = [state for state in states if SUMS[state.dtype.name].startswith("float")]
@@ -82,32 +93,63 @@ class Shards:
         Yields:
             Number of the shard, for which the program computes gradients: forward, then backward.
         """
+        self._before = flat_of(self._states, "float64")
         before = FUNCTION_SEED.get()
-        self._before = start = flat_of(self._states, "float64")
-        dtypes = [state.dtype.name for state in self._states]
+        try:
+            yield from self._step(number, self._before) if self.callback is None else self._divided(number, self.callback)
+        finally:
+            FUNCTION_SEED.restore(*before)
+
+    def shards_of_rank(self, rank: int) -> range:
+        """Return the shards of a rank, in order: neighbours; those that neighbours of other ranks, for divided gradients."""
+        if self.callback is None:
+            return terms_of_rank(rank, self._comm.size, self.count)
+        return range(rank, self.count, self._comm.size)
+
+    def _step(self, number: int, start: Array) -> Iterator[int]:
         gradients = [PartialSums() for _ in self._buckets.buckets]
         changes = PartialSums()
         written = [False] * len(self._buckets.written())
-        try:
-            for shard in terms_of_rank(self._comm.rank, self._comm.size, self.count):
-                self._buckets.zero()
-                FUNCTION_SEED.set(seed_of(self._seed, number, shard))
-                yield shard
-                written = [a or b for a, b in zip(written, self._buckets.written(), strict=True)]
-                for bucket, sums in zip(self._buckets.buckets, gradients, strict=True):
-                    sums.add(shard, bucket.gather().copy())
-                changes.add(shard, flat_of(self._states, "float64") - start)
-                write_flat(self._states, start, dtypes)
-        finally:
-            FUNCTION_SEED.restore(*before)
+        for shard in self.shards_of_rank(self._comm.rank):
+            self._buckets.zero()
+            FUNCTION_SEED.set(seed_of(self._seed, number, shard))
+            yield shard
+            written = [a or b for a, b in zip(written, self._buckets.written(), strict=True)]
+            for bucket, sums in zip(self._buckets.buckets, gradients, strict=True):
+                sums.add(shard, bucket.gather().copy())
+            changes.add(shard, self._take_change(start))
         written = self._comm.any_rank("step", written)
         self._buckets.spread([self._mean(sums) for sums in gradients], written)
-        write_flat(self._states, start + self._mean(changes), dtypes)
+        self._set_states(start + self._mean(changes))
+
+    def _divided(self, number: int, sums: GradientSums) -> Iterator[int]:
+        """Let the ranks have neighbouring shards at a time, whose gradients are added up before the next ones are computed."""
+        start, changes = self._before, PartialSums()
+        assert start is not None
+        sums.begin_step()
+        for shard in self.shards_of_rank(self._comm.rank):
+            FUNCTION_SEED.set(seed_of(self._seed, number, shard))
+            yield shard
+            sums.end_pass()
+            for place, change in enumerate(self._comm.gather_rows("step", self._take_change(start)[None])):
+                changes.add(shard - self._comm.rank + place, change)
+        sums.finish()
+        total = finished(changes.parts, self.count)
+        self._set_states(start + np.divide(total, self.count, out=total))
+
+    def _take_change(self, start: Array) -> Array:
+        """Return the change of the running statistics, which begin anew."""
+        change: Array = flat_of(self._states, "float64") - start
+        self._set_states(start)
+        return change
+
+    def _set_states(self, values: Array) -> None:
+        write_flat(self._states, values, [state.dtype.name for state in self._states])
 
     def undo(self) -> None:
         """Give the running statistics the values from before the last step, which is to be repeated."""
         if self._before is not None:
-            write_flat(self._states, self._before, [state.dtype.name for state in self._states])
+            self._set_states(self._before)
 
     def _mean(self, sums: PartialSums) -> Array:
         total = self._comm.sum_flat("step", [part.total for part in sums.parts], self.count)

@@ -4,7 +4,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -171,27 +171,21 @@ class Gradients:
         """Raise a GraphError that names the parameters whose gradients have NaN or infinity, if there are any."""
         if not self.any(not_finite, slots.values()):
             return
-        names = ", ".join(name for name, slot in slots.items() if self.any(not_finite, [slot]))
-        raise GraphError(
-            f"{function}: all gradients must be finite, got NaN or infinity in those of {names}\n"
-            "  hint: lower the learning rate, or scale the loss (nn_core.training.LossScale)"
-        )
+        raise non_finite_gradients(function, [name for name, slot in slots.items() if self.any(not_finite, [slot])])
 
     def norm(self, slots: Collection[Slot]) -> float:
         """Return the Euclidean norm of all gradients together: sums in float64 on the device, read once."""
-        total = float(sum(self.squared_norms(slots), start=0.0))
-        if math.isinf(total) and math.isfinite(largest := self.largest(slots)):
-            self.change(SCALE_GRAD, 1.0 / largest, slots)  # squares of large numbers overflow
-            norm = largest * math.sqrt(sum(self.squared_norms(slots), start=0.0))
-            self.change(SCALE_GRAD, largest, slots)
-            return norm
-        return math.sqrt(total) if total >= 0.0 else total
+        return norm_of(self, slots)
 
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]:
         """Return the sum of squares of each gradient, in float64 on the device: nothing waits for it."""
+        return self.squares([slot.member.grad for slot in active(slots)])
+
+    def squares(self, arrays: Sequence[NdArray]) -> list[Any]:
+        """Return the sum of squares of each array, in float64 on the device."""
         target = self.targets[0]
         xp = target.backend.namespace()
-        grads = [slot.member.grad.read(target.space, slot.member.grad.dtype.name) for slot in active(slots)]
+        grads = [array.read(target.space, array.dtype.name) for array in arrays]
         ready(target.space)
         with np.errstate(over="ignore"):  # infinity is an answer, of which callers take note
             return [xp.sum(xp.square(grad), dtype=xp.float64) for grad in grads]
@@ -209,6 +203,35 @@ class Gradients:
         self._known.clear()
         self._by_decay = None
         self._fills_version = None
+
+
+class _Norms(Protocol):
+    """What a norm of all gradients together is made of."""
+
+    def squared_norms(self, slots: Collection[Slot]) -> list[Any]: ...
+
+    def largest(self, slots: Collection[Slot]) -> float: ...
+
+    def change(self, rule: Rule, number: float, slots: Collection[Slot]) -> None: ...
+
+
+def norm_of(gradients: _Norms, slots: Collection[Slot]) -> float:
+    """Return the Euclidean norm of all gradients together, which overflows only where it is infinite."""
+    total = float(sum(gradients.squared_norms(slots), start=0.0))
+    if math.isinf(total) and math.isfinite(largest := gradients.largest(slots)):
+        gradients.change(SCALE_GRAD, 1.0 / largest, slots)  # squares of large numbers overflow
+        norm = largest * math.sqrt(sum(gradients.squared_norms(slots), start=0.0))
+        gradients.change(SCALE_GRAD, largest, slots)
+        return norm
+    return math.sqrt(total) if total >= 0.0 else total
+
+
+def non_finite_gradients(function: str, names: Sequence[str]) -> GraphError:
+    """Return the error about gradients with NaN or infinity."""
+    return GraphError(
+        f"{function}: all gradients must be finite, got NaN or infinity in those of {', '.join(names)}\n"
+        "  hint: lower the learning rate, or scale the loss (nn_core.training.LossScale)"
+    )
 
 
 def _fill_of(array: NdArray) -> Callable[[float], None]:

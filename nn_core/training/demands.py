@@ -1,6 +1,6 @@
 """Checks of the arguments of an updater."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nn_core.engine.error_messages.refusal import checked_flag, described
@@ -31,3 +31,13 @@ def require_clipping(clip_norm: float | None, error_if_nonfinite: bool, loss_sca
             "Updater: error_if_nonfinite must be set with clip_norm and without loss_scale, which skips such steps, "
             f"got clip_norm={clip_norm}"
         )
+
+
+def require_division(is_usual_step: bool, sharded_gradients: bool, hooks: Sequence[object]) -> None:
+    """Refuse to divide gradients that something else changes, or adds up in a way of its own."""
+    if not checked_flag("Updater: sharded_gradients", sharded_gradients):
+        return
+    if hooks:
+        raise ArgumentError(f"Updater: hooks must be none with sharded_gradients, got {len(hooks)}")
+    if not is_usual_step:
+        raise ArgumentError("Updater: step() must be that of Updater with sharded_gradients, got one of a subclass")

@@ -4,14 +4,14 @@ import hashlib
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.communicators import Communicator, Shards, StateShards, shard_states, share_parameters
+from nn_core.communicators import Communicator, GradientSums, Shards, StateShards, shard_states, share_parameters
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
@@ -38,12 +38,16 @@ class Ranks:
         comm: The communicator, initialized.
         n_parts: The number of parts that each batch is cut into; 0: each rank has batches of its own.
         accumulate: The number of batches in a step.
+        state_shards: The states of the solvers, where they are divided.
+
+    Attributes:
+        sums: The callback of backward passes that adds up gradients, where they are divided, too.
 
     Raises:
         ArgumentError: when the ranks cannot share the parts evenly.
     """
 
-    def __init__(self, comm: Communicator, n_parts: int, accumulate: int) -> None:
+    def __init__(self, comm: Communicator, n_parts: int, accumulate: int, state_shards: Sequence[StateShards] = ()) -> None:
         if n_parts < 0 or n_parts % comm.size:
             raise ArgumentError(
                 f"Updater: shards must be a multiple of the {comm.size} ranks, or 0 where each rank has data of its own, "
@@ -56,6 +60,9 @@ class Ranks:
         self._statistics = RunningStatistics(comm, {})
         self._accumulate = accumulate
         self._shards: Shards | None = None
+        self._state_shards = state_shards
+        divided = [shards for shards in state_shards if shards.with_gradients]
+        self.sums = GradientSums(comm, divided, division=True) if divided else None
 
     def make_alike(self, parameters: Mapping[str, Variable], loss: Variable | None, data: Any) -> None:
         """Give the parameters of rank 0 to all ranks, before the first step.
@@ -68,7 +75,9 @@ class Ranks:
         share_parameters(self.comm, parameters)
         self._statistics = RunningStatistics(self.comm, parameters)
         if self.n_parts:
-            self._shards = Shards(self.comm, parameters, self.n_parts * self._accumulate, loss=loss)
+            count = self.n_parts * self._accumulate
+            self._shards = Shards(self.comm, parameters, count, loss=loss, state_shards=self._state_shards)
+            self.sums = self._shards.callback
         self.are_alike = True
 
     def step(self, number: int, next_batch: Callable[[], Sequence[Any]], run: Callable[[Sequence[Any]], None]) -> None:
@@ -93,7 +102,7 @@ class Ranks:
                     run(self._part(batches.at(shard // self.n_parts), shard % self.n_parts))
                 seen.append(observation)
             batches.at(self._accumulate - 1)  # the data of all ranks are at the same place after each step
-            return self._gathered(seen, -(-shards.count // self.comm.size))
+            return self._gathered(seen, -(-shards.count // self.comm.size), are_dealt=shards.callback is not None)
 
         _report(self.comm.repeated(compute))
 
@@ -115,6 +124,12 @@ class Ranks:
             yield
         _report(self._gathered([observation], 1, progress()))
 
+    def passes(self) -> Iterator[None]:
+        """Yield for each batch of a step, where each rank has its own; divided gradients are sent by the pass of the last."""
+        for number in range(1, self._accumulate + 1):
+            with nullcontext() if number == self._accumulate else self.comm.no_sync():
+                yield
+
     def average(self, gradients: Sequence[NdArray], number: int) -> None:
         """Replace gradients, and the running statistics that have changed, by their means over the ranks.
 
@@ -122,7 +137,8 @@ class Ranks:
             gradients: The gradients.
             number: The iteration.
         """
-        self.comm.all_reduce([*gradients, *self._statistics.changing(number)], division=True)
+        alike = gradients if self.sums is None else ()
+        self.comm.all_reduce([*alike, *self._statistics.changing(number)], division=True)
 
     def share_progress(self, own: "Progress") -> None:
         """Take over the progress of rank 0, from which all ranks count epochs."""
@@ -137,13 +153,16 @@ class Ranks:
         rows = self.comm.gather_rows("save", row)
         return [from_bytes(found[:length].tobytes()).states["rank"] for found, length in zip(rows, lengths, strict=True)]
 
-    def _gathered(self, seen: Sequence[Observation], n_rows: int, progress: "Progress | None" = None) -> "Reports":
+    def _gathered(
+        self, seen: Sequence[Observation], n_rows: int, progress: "Progress | None" = None, *, are_dealt: bool = False
+    ) -> "Reports":
         """Exchange the observations of all ranks.
 
         Args:
             seen: Those of this rank, in order.
             n_rows: The largest number of them on any rank.
             progress: That of this rank, where that of rank 0 is to be taken over.
+            are_dealt: Whether neighbouring parts are those of neighbouring ranks.
 
         Raises:
             CommunicationError: when the ranks reported values of different names.
@@ -159,6 +178,8 @@ class Ranks:
         if progress is not None:
             self.progress = Progress(*rows[0, : len(progress)].tolist())
         rows = np.ascontiguousarray(rows[:, own.shape[1] :])
+        if are_dealt:
+            rows = rows.reshape(self.comm.size, n_rows, -1).swapaxes(0, 1)
         return Reports(names, rows.reshape(-1, len(names), 2))
 
 
@@ -208,11 +229,11 @@ def _checksum(array: NdArray) -> int:
     return zlib.crc32(np.ascontiguousarray(array.get_data("r")).data)
 
 
-def divided_states(comm: Communicator | None, solvers: Iterable[Solver], wanted: bool) -> list[StateShards]:
-    """Divide the states of solvers among several ranks, where that is wanted."""
-    if comm is None or comm.size == 1 or not wanted:
+def divided_states(comm: Communicator | None, solvers: Iterable[Solver], states: bool, gradients: bool) -> list[StateShards]:
+    """Divide the states of solvers among several ranks, where that is wanted, and the gradients."""
+    if comm is None or comm.size == 1 or not (states or gradients):
         return []
-    return [shard_states(comm, solver) for solver in solvers]
+    return [shard_states(comm, solver, gradients=gradients) for solver in solvers]
 
 
 def require_same_data(comm: Communicator, data: Any) -> None:

@@ -19,7 +19,7 @@ from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.checkpoint import RANDOM
-from nn_core.training.demands import require_clipping, require_parts
+from nn_core.training.demands import require_clipping, require_division, require_parts
 from nn_core.training.hooks import GradientHook
 from nn_core.training.loss_scale import LossScale, constant
 from nn_core.training.passes import step_in_passes, takes_passes
@@ -76,6 +76,8 @@ class Updater:
             epochs are those of rank 0, and running statistics of normalizations are means over the ranks.
         sharded_states: Divide the states of the solvers among the ranks, see `nn_core.communicators.shard_states`; checkpoints
             hold all of them.
+        sharded_gradients: Divide the gradients as well: during the backward pass each rank gives up those of which others
+            have the part. Gradients of parameters are zero after a step.
         metrics: Variables of one element that are computed and reported together with the loss, for a static graph.
         model: Content of a checkpoint besides the solvers: parameters, trained or not. Default: those of the present
             parameter scope.
@@ -117,6 +119,7 @@ class Updater:
         comm: Communicator | None = None,
         shards: int | None = None,
         sharded_states: bool = False,
+        sharded_gradients: bool = False,
         metrics: Mapping[str, Variable] | None = None,
         model: Model | None = None,
     ) -> None:
@@ -147,8 +150,9 @@ class Updater:
             comm=None if comm is None or comm.size == 1 else comm,
         )
         self._trains = False
+        require_division(type(self).step is Updater.step, sharded_gradients, hooks)
+        self.state_shards = divided_states(comm, self.solvers.values(), sharded_states, sharded_gradients)
         self._ranks = self._ranks_of(comm, shards)
-        self.state_shards = divided_states(comm, self.solvers.values(), sharded_states)
         self._is_cut = self._ranks is not None and self._ranks.n_parts > 0
         self._plain_graph = self._graph_without_extras()
 
@@ -253,7 +257,7 @@ class Updater:
         if self._ranks is not None and self._is_cut:
             self._ranks.step(self.iteration, self.next_batch, self.gradients)
         else:
-            for _ in range(self._accumulate):
+            for _ in range(self._accumulate) if self._ranks is None else self._ranks.passes():
                 self.gradients(self.next_batch())
         self.apply_gradients(*self.solvers.values())
 
@@ -284,10 +288,12 @@ class Updater:
         """Add the gradients of the loss of a batch, and report the loss."""
         loss = self._forward(batch)
         n_added = 1 if self._is_cut else self._accumulate  # gradients of parts are averaged, not added
-        if self.loss_scale is None and n_added == 1:
-            loss.backward(clear_buffer=True)  # from 1, which takes a microsecond less than from a number that is given
+        sums = None if self._ranks is None else self._ranks.sums
+        if self.loss_scale is None and n_added == 1:  # from 1, which takes a microsecond less than from a number that is given
+            loss.backward(clear_buffer=True, communicator_callbacks=sums)
         else:
-            loss.backward((1 if self.loss_scale is None else self.loss_scale.scale) / n_added, clear_buffer=True)
+            scale = 1 if self.loss_scale is None else self.loss_scale.scale
+            loss.backward(scale / n_added, clear_buffer=True, communicator_callbacks=sums)
         values: dict[str, Any] = {"loss": loss, **self._metrics} if self._metrics else {"loss": loss}
         if self._accumulate > 1 or self._is_cut:  # the next batch writes over them
             values = {name: float(variable.d) for name, variable in values.items()}
@@ -370,7 +376,7 @@ class Updater:
                 f"Updater: shards must be 0 for {type(self).__name__}, whose step() takes batches in a way of its own, "
                 f"got {shards}\n  hint: give each rank data of its own: data.slice(rng, comm.size, comm.rank)"
             )
-        return Ranks(comm, comm.size if shards is None else shards, self._accumulate)
+        return Ranks(comm, comm.size if shards is None else shards, self._accumulate, self.state_shards)
 
     def _parameters(self) -> dict[str, Variable]:
         """All parameters, by names that are the same on every rank."""

@@ -111,8 +111,8 @@ start, length = (comm.rank * 20, (20, 12)[comm.rank]) if has_own_data else (0, 3
 rng = np.random.RandomState(2)
 load = lambda i: (images[start + i], labels[start + i])
 with data_iterator_simple(load, length, 4 if has_own_data else 16, shuffle=True, rng=rng) as data:
-    shards, sharded_states = 0 if has_own_data else 4, "DIVIDED" in os.environ
-    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=shards, sharded_states=sharded_states, clip_norm=1.0)
+    shards, divided = 0 if has_own_data else 4, {name: True for name in os.environ.get("DIVIDED", "").split()}
+    updater = Updater(data, [x, t], loss, solver, comm=comm, shards=shards, clip_norm=1.0, **divided)
     evaluator = Evaluator([images, labels], [x, t], {"loss": validation}, batch_size=4, comm=comm)
     trainer = Trainer(updater, every(epochs, "epoch"), out, [evaluator, Log(), Checkpoint()])
     mark = out + "/killed"
@@ -160,6 +160,17 @@ def test_the_trainer_gives_the_same_bits_on_two_ranks(tmp_path):
 
 @needs_mpi
 @pytest.mark.slow
+def test_divided_gradients_give_the_same_bits_on_any_number_of_ranks(tmp_path):
+    """With dropout, batch normalization and clipping; and with data of each rank."""
+    (expected,) = trained(tmp_path / "alone", 1)[1]
+    for size in (2, 4):
+        assert trained(tmp_path / str(size), size, DIVIDED="sharded_gradients") == (0, [expected] * size)
+    whole = trained(tmp_path / "own", 2, OWN_DATA="1")
+    assert trained(tmp_path / "own divided", 2, OWN_DATA="1", DIVIDED="sharded_gradients") == whole
+
+
+@needs_mpi
+@pytest.mark.slow
 def test_the_trainer_gives_the_same_bits_after_signals(tmp_path):
     """Killed and started again, or told to stop and finished by one rank."""
     expected = trained(tmp_path / "alone", 1)[1][0]
@@ -187,10 +198,11 @@ def test_divided_states_are_resumed_on_other_ranks_and_after_a_kill(tmp_path):
     """On 4, 2, 1 and 4 ranks by turns; and on two, one of which is killed and all are started again."""
     expected = trained(tmp_path / "alone", 1, epochs=8)[1]
     for number, size in enumerate((4, 2, 1, 4), 1):
-        status, digests = trained(tmp_path / "parts", size, epochs=2 * number, DIVIDED="1")
+        divided = "sharded_states" if number % 2 else "sharded_gradients"
+        status, digests = trained(tmp_path / "parts", size, epochs=2 * number, DIVIDED=divided)
         assert status == 0 and len(digests) == size
     assert set(digests) == set(expected)
-    options = {"victim": 1, "sign": signal.SIGKILL, "epochs": 8, "DIVIDED": "1"}
+    options = {"victim": 1, "sign": signal.SIGKILL, "epochs": 8, "DIVIDED": "sharded_gradients"}
     assert trained(tmp_path / "killed", 2, "--restarts", "1", **options) == (0, expected * 2)
 
 
