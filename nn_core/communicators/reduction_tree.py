@@ -60,17 +60,18 @@ def part_spans(lo: int, hi: int) -> list[tuple[int, int]]:
 def finished(parts: Sequence[PartialSum], n_terms: int) -> Array:
     """Return the sum of all terms; the arrays of the parts are used up."""
     known = {(part.start, part.length): part.total for part in parts}
+    return _subtree(known, 0, 1 << (n_terms - 1).bit_length(), n_terms)
 
-    def total_of(start: int, length: int) -> Array:
-        if (start, length) in known:
-            return known[start, length]
-        half = length // 2
-        left = total_of(start, half)
-        if start + half < n_terms:
-            _add(left, total_of(start + half, half))
-        return left
 
-    return total_of(0, 1 << (n_terms - 1).bit_length())
+def _subtree(known: dict[tuple[int, int], Array], start: int, length: int, n_terms: int) -> Array:
+    """Return the sum of the terms from `start` on, in the memory of the first of its parts."""
+    if (start, length) in known:
+        return known[start, length]
+    half = length // 2
+    left = _subtree(known, start, half, n_terms)
+    if start + half < n_terms:
+        _add(left, _subtree(known, start + half, half, n_terms))
+    return left
 
 
 def _add(left: Array, right: Array) -> None:

@@ -74,7 +74,14 @@ class GradientBucket:
         self.grads: list[NdArray] = []
         #: the parameters whose gradient this rank has written since the sums were zero
         self.written: set[Slot] = set()
-        self.sums = PartialSums()
+        self._sums = PartialSums()
+        #: the sums of this rank, of which the gradients of its pieces are parts
+        self._own = np.zeros(bucket.length, dtype_of(self.dtype))
+        self._pieces = [(piece, piece.gradient) for piece in bucket.pieces if piece.gradient is not None]
+        for piece, gradient in self._pieces:
+            part = self._own[piece.place : piece.place + piece.size].reshape(gradient.shape)
+            gradient.synced.hold((HOST, self.dtype), part)
+            gradient.zero()
         for slot, start in starts.items():
             variable = slot.variable
             given, grad = variable.grad, NdArray(variable.shape)
@@ -107,7 +114,28 @@ class GradientBucket:
     def forget(self) -> None:
         """Let the sums be zero."""
         self.written.clear()
-        self.sums = PartialSums()
+        self._sums = PartialSums()
+        for _, gradient in self._pieces:
+            gradient.zero()
+
+    def add(self, index: int, term: Array) -> None:
+        """Add a term to the sums of this rank; `term` may be used up."""
+        if not index:
+            np.copyto(self._own, term)
+        is_kept = index and not index % 2  # one of odd number is added to the one before at once
+        self._sums.add(index, term.copy() if is_kept else term if index else self._own)
+
+    def finish(self, n_terms: int, divisor: int, written: Mapping[Slot, bool]) -> None:
+        """Let the gradients of the pieces of this rank be the sums, which have `n_terms` terms, over `divisor`."""
+        total = finished(self._sums.parts, n_terms)  # in the memory of the first term
+        np.divide(total, divisor, out=total)
+        for piece, gradient in self._pieces:
+            if written[piece.whole]:
+                values = gradient.write(HOST, self.dtype)
+                part = total[piece.place : piece.place + piece.size].reshape(gradient.shape)
+                if not np.may_share_memory(values, part):
+                    values[...] = part
+        self._sums = PartialSums()
 
 
 class _Pass:
@@ -237,8 +265,7 @@ class GradientSums:
         received = memory[: flat.nbytes]
         circle.run("all_to_all", flat.view(np.uint8), received)
         for place, row in enumerate(received.view(flat.dtype).reshape(circle.size, -1)):
-            index = self._number * circle.size + place
-            bucket.sums.add(index, row if index % 2 else row.copy())  # one of odd number is added to the one before
+            bucket.add(self._number * circle.size + place, row)
         bucket.release()
         self._n_sent = number + 1
 
@@ -249,18 +276,7 @@ class GradientSums:
         own = [slot in bucket.written for bucket in self._pass.buckets for slot in bucket.slots]
         flags = dict(zip(slots, self._comm.any_rank(_CALL, own), strict=True))
         for bucket in self._pass.buckets:
-            total = finished(bucket.sums.parts, n_terms)
-            if self._division:
-                np.divide(total, n_terms, out=total)
-            for piece in bucket.bucket.pieces:
-                if piece.gradient is None:
-                    continue
-                if flags[piece.whole]:
-                    values = total[piece.place : piece.place + piece.size]
-                    piece.gradient.write(HOST, bucket.dtype)[...] = values.reshape(piece.gradient.shape)
-                else:
-                    piece.gradient.zero()
-            bucket.forget()
+            bucket.finish(n_terms, n_terms if self._division else 1, flags)
         for owner in self._owners:
             owner.written = {slot for bucket in owner.gradients for slot in bucket.slots if flags[slot]}
         self._is_step = False
