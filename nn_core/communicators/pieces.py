@@ -43,6 +43,11 @@ class Piece:
         """Whether the part is the whole parameter, which keeps its shape."""
         return self.size == self.whole.variable.size
 
+    @property
+    def states(self) -> tuple[NdArray, ...]:
+        """The states of the part, on its rank."""
+        return () if self.own is None else self.own.member.states
+
     def part_of(self, array: NdArray) -> NdArray:
         """Return the part of an array of the parameter's shape, in its memory; all of an array of a whole parameter."""
         if self.is_whole:

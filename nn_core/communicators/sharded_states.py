@@ -3,7 +3,8 @@
 Reference: Rajbhandari and others (2020), ZeRO: memory optimizations toward training trillion parameter models, stages 1 and 2.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -67,6 +68,7 @@ class ShardedGroups:
         #: counts of changes of the states in the solver since which they are in the parts
         self._given_up: dict[Slot, list[int]] = {}
         self._are_whole = True  # states of zero
+        self.leaves_out_states = False
 
     # -- what a solver calls ---------------------------------------------------------------------------------------
 
@@ -108,7 +110,7 @@ class ShardedGroups:
         Raises:
             ArgumentError: unless `gather` was called since the last update.
         """
-        if not self._are_whole:
+        if not self._are_whole and not self.leaves_out_states:
             raise ArgumentError(
                 "get_state: states that are divided among ranks must be gathered first, got none of the other ranks\n"
                 "  hint: let all ranks call gather_states() of what shard_states() has returned"
@@ -180,6 +182,10 @@ class ShardedGroups:
         if not self._with_gradients:
             return divided(slots)[0]
         return [slot for slot in slots if slot in self.written and not slot.is_frozen]
+
+    def own_pieces(self) -> list[Piece]:
+        """Return the pieces of this rank."""
+        return self._own
 
     def own_parts(self, slots: Collection[Slot]) -> list[Slot]:
         """Return the parts of some parameters that this rank has."""
@@ -268,6 +274,19 @@ class StateShards:
     def drop_states(self) -> None:
         """Give up what `gather_states` has brought; the next update does it, too, when states were set."""
         self._groups.drop()
+
+    @contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Inside the ``with`` block, the state of the solver has no arrays: each rank saves those of its ``pieces()``."""
+        self._groups.leaves_out_states = True
+        try:
+            yield
+        finally:
+            self._groups.leaves_out_states = False
+
+    def pieces(self) -> list[Piece]:
+        """Return the parts of parameters that this rank has, with their states."""
+        return self.divided().own_pieces()
 
     def callback(self, division: bool = False) -> GradientSums:
         """Return the callback for ``backward(communicator_callbacks=...)``, which adds each gradient up when it is complete.

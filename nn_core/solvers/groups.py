@@ -67,6 +67,9 @@ class Groups:
         decay_index: The index of the rate of weight decay among them, if the rule has one.
     """
 
+    #: whether the state of the solver is read without its arrays, since ranks save them in parts
+    leaves_out_states: bool = False
+
     def __init__(
         self, rule: Rule, targets: Sequence[ComputeTarget], numbers: list[float], decay_index: int | None = None
     ) -> None:

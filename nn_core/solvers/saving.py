@@ -95,7 +95,8 @@ class SavedStates:
         The arrays share memory with the solver's, where that is possible; copy them to keep them.
         """
         self._groups.require_states()
-        state = {"name": self.name, "numbers": self._saved_numbers(), "states": self._states().as_arrays()}
+        states = self._states().as_arrays(with_arrays=not self._groups.leaves_out_states)
+        state = {"name": self.name, "numbers": self._saved_numbers(), "states": states}
         groups = self._saved_groups()
         return state if groups is None else {**state, GROUPS: groups}
 

@@ -122,10 +122,10 @@ class States:
         self._names = names
         self._slots = slots
 
-    def as_arrays(self) -> dict[str, dict[str, Any]]:
-        """Return the arrays of each parameter by name, and its `t`; the arrays are those in memory."""
+    def as_arrays(self, *, with_arrays: bool = True) -> dict[str, dict[str, Any]]:
+        """Return the arrays of each parameter by name, and its `t`; the arrays are those in memory, or left out."""
         return {
-            key: {"t": slot.t, **{name: array.get_data("r") for name, array in self._arrays(slot)}}
+            key: {"t": slot.t, **{name: array.get_data("r") for name, array in self._arrays(slot) if with_arrays}}
             for key, slot in self._slots.items()
         }
 

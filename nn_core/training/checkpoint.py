@@ -28,6 +28,10 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 #: Number of the format; readers refuse larger ones.
 FORMAT: Final = 1
+#: That of files which name parts (nn_core/training/parts.py).
+FORMAT_OF_PARTS: Final = 2
+#: Key of the names of the parts in what a checkpoint says about itself.
+PARTS: Final = "parts"
 #: The entry of plain values.
 _TREE: Final = "checkpoint.json"
 #: The name of the state of random numbers.
@@ -103,12 +107,18 @@ def read_snapshot(path: PathLike) -> Snapshot:
         tree = from_text(arrays[_TREE])
         require_like("the entry of plain values", tree, {"about": {"format": 0}, "states": {}, "values": {}})
         about = dict(tree["about"])
-        if about["format"] > FORMAT:
-            raise FileFormatError(f"the format must be at most {FORMAT}, got {about['format']}; it needs a newer nn_core")
+        if about["format"] > FORMAT_OF_PARTS:
+            raise FileFormatError(
+                f"the format must be at most {FORMAT_OF_PARTS}, got {about['format']}; it needs a newer nn_core"
+            )
         states, values = unpack(tree["states"], arrays), unpack(tree["values"], arrays)
     except (NNCoreError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{os.fspath(path)}: {error}") from error
-    return Snapshot(states, values, about)
+    if about.get(PARTS) is None:
+        return Snapshot(states, values, about)
+    from nn_core.training.parts import joined  # which imports this module
+
+    return joined(Path(path), Snapshot(states, values, about))
 
 
 def to_bytes(snapshot: Snapshot) -> bytes:

@@ -16,6 +16,7 @@ from nn_core.files import atomic_writer, read_file, remove_leftovers
 from nn_core.files.lock import FileLock, Owner, take_lock
 from nn_core.logger import logger
 from nn_core.training.checkpoint import checkpoints_in
+from nn_core.training.parts import parts_of
 
 RECORD: Final = "runs.json"
 LOCK: Final = ".runs.lock"
@@ -134,6 +135,7 @@ class RunFolder:
     def _clear(self, run: Run) -> None:
         """Move the files of a run out of the way, or remove them."""
         names = [*(path.name for path in checkpoints_in(self._folder)), *_inside(run.files)]
+        names += [part.name for name in names for part in parts_of(self._folder / name)]
         for name in names:
             path = self._folder / name
             if not path.is_file():

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ from nn_core.files import wait_for_writers
 from nn_core.logger import logger
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
+from nn_core.training.parts import Saving, without
+from nn_core.training.rank_saving import RankSaving
 from nn_core.training.ranks import Progress, of_rank
 from nn_core.training.reporting import Observation, observing
 from nn_core.training.runs import RunFolder
@@ -90,9 +92,7 @@ class Trainer:
         self._until = as_trigger(until)
         self._comm = getattr(updater, "comm", None)
         self._own_data = getattr(updater, "ranks_with_own_data", None)
-        self._is_asking = False
-        #: whether rank 0 saves what other ranks have
-        self._saves_others = self._own_data is not None or bool(getattr(updater, "state_shards", ()))
+        self._saving = RankSaving(self._comm, updater, self._own_data)
         self._is_first_rank = self._comm is None or self._comm.rank == 0
         self._objects = dict(objects or {})
         self._entries: list[Entry] = []
@@ -128,6 +128,11 @@ class Trainer:
     def elapsed_time(self) -> float:
         """Seconds of training so far, those of interrupted runs that were saved included."""
         return self._elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds that ranks wait for each other; 0: any time."""
+        return 0.0 if self._comm is None else self._comm.timeout_s
 
     @property
     def until(self) -> Trigger:
@@ -277,6 +282,7 @@ class Trainer:
                 self._let_rank_0_save(error)
                 raise
             finally:
+                self._saving.wait()
                 self._elapsed, self._started = self.elapsed_time, None
                 with contextlib.ExitStack() as stack:  # the last is stopped first, and each even when another one fails
                     for entry in started:
@@ -310,14 +316,14 @@ class Trainer:
             update()
             if updater.iteration >= soonest:
                 self._after_iteration(entries)
-                self._save(partial(save_by_trigger, self, savers))
+                self._saving.run(self.out, partial(save_by_trigger, self, savers))
                 soonest = self._soonest(running)
-            elif self._saves_others:  # another rank may save
-                self._save(partial(save_by_trigger, self, []))
+            elif self._saving.is_needed:  # another rank may save
+                self._saving.run(self.out, partial(save_by_trigger, self, []))
             ends = self._ends_together(signals)
             if ends or signals.is_asked:
                 signals.is_asked = False
-                self._save(partial(call_each, savers, "interrupted", self))
+                self._saving.run(self.out, partial(call_each, savers, "interrupted", self))
             if ends:
                 return
 
@@ -325,24 +331,6 @@ class Trainer:
         """Stop a resumed run that had come to its end."""
         if self.iteration and self._until(self):
             self.stop_reason = self._until.reason
-
-    def _save(self, action: Callable[[], object]) -> None:
-        """Let extensions save; each snapshot that rank 0 takes asks the other ranks for what they have of their own."""
-        comm = self._comm
-        if comm is None or not self._saves_others:
-            action()
-            return
-        if comm.rank:
-            while comm.any_rank("save", [False])[0]:
-                self._give_states()
-            action()
-            return
-        self._is_asking = True
-        try:
-            action()
-        finally:
-            self._is_asking = False
-        comm.any_rank("save", [False])
 
     def _after_iteration(self, entries: list[Entry]) -> None:
         for entry in entries:
@@ -450,27 +438,38 @@ class Trainer:
 
     def snapshot(self) -> Snapshot:
         """Everything that a checkpoint of this training holds."""
-        ranks = self._states_of_ranks()
+        ranks = self._saving.states()
         snapshot = take_snapshot(trainer=self, **self._objects)
         for shards in getattr(self.updater, "state_shards", ()):  # whose arrays the snapshot has
             shards.drop_states()
+        return self._completed(snapshot, ranks)
+
+    def snapshot_in_parts(self, paths: Sequence[Path], *, asynchronous: bool) -> tuple[Snapshot, Saving] | None:
+        """Let each rank write its part of a checkpoint, where states are divided, for extensions that save.
+
+        Args:
+            paths: The files.
+            asynchronous: Let training go on meanwhile.
+
+        Returns:
+            What is in no part, and the save; None where nothing is divided.
+        """
+        if any(item in self.updater.solvers.values() for item in self._objects.values()):
+            return None
+        found = self._saving.in_parts(paths, asynchronous=asynchronous)
+        if found is None:
+            return None
+        with contextlib.ExitStack() as stack:
+            for shards in self.updater.state_shards:
+                stack.enter_context(shards.left_out())
+            snapshot = without(take_snapshot(trainer=self, **self._objects), self._saving.places())
+        return self._completed(snapshot, found[1]), found[0]
+
+    def _completed(self, snapshot: Snapshot, ranks: list[Any] | None) -> Snapshot:
         if ranks is not None:
             states = {**snapshot.states, "trainer": {**snapshot.states["trainer"], "ranks": ranks}}
             snapshot = replace(snapshot, states=states)
         return replace(snapshot, about={**snapshot.about, "run": self._run_id})
-
-    def _states_of_ranks(self) -> list[Any] | None:
-        """Return what each rank has of its own, when extensions save."""
-        if self._comm is None or not self._is_asking:
-            return None
-        self._comm.any_rank("save", [True])
-        return self._give_states()
-
-    def _give_states(self) -> list[Any] | None:
-        """Give rank 0 what each rank has of its own; all ranks call this."""
-        for shards in self.updater.state_shards:
-            shards.gather_states()
-        return None if self._own_data is None else self._own_data.gathered_states(self.updater.rank_state())
 
     def _resume(self) -> None:
         failure: Exception | None = None

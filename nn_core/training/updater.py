@@ -380,10 +380,14 @@ class Updater:
 
     def _parameters(self) -> dict[str, Variable]:
         """All parameters, by names that are the same on every rank."""
-        found: dict[str, Variable] = {}
+        return {f"{name}/{key}": variable for (name, key), variable in self.placed_parameters().items()}
+
+    def placed_parameters(self) -> dict[tuple[str, str], Variable]:
+        """Return all parameters by the name of their model and their own, which is empty for a model of one Variable."""
+        found: dict[tuple[str, str], Variable] = {}
         for name, model in self._models().items():
             items = {"": model} if isinstance(model, Variable) else parameters_of("Updater", model, argument="model")
-            found.update({f"{name}/{key}": variable for key, variable in items.items()})
+            found.update({(name, key): variable for key, variable in items.items()})
         return found
 
     def _is_left_to_the_solver(self, solvers: Sequence[Solver]) -> bool:

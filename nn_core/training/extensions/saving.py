@@ -11,6 +11,7 @@ from nn_core.files import extension_of, writing_into
 from nn_core.logger import logger
 from nn_core.training.checkpoint import Snapshot, checkpoint_path, checkpoints_in, number_of, write_snapshot
 from nn_core.training.extensions.retention import Retention
+from nn_core.training.parts import Saving, remove_orphans, remove_parts, write_whole
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Watched
 from nn_core.training.triggers import best as best_value
@@ -33,6 +34,9 @@ class Checkpoint:
         mode: "min" or "max": which values are better.
         asynchronous: Copy first, and write in a thread while training continues. At most one is being written; the next one
             waits for it.
+        in_parts: Where the states of solvers are divided among ranks (``Updater(sharded_states=True)``), let each rank write
+            its part of them and of the parameters; the file, which rank 0 writes last, names the parts. The folder is one
+            that all machines share. Any number of ranks resumes from it.
         extension: Format of the files: ".npz", ".safetensors" or ".h5".
 
     Raises:
@@ -60,6 +64,7 @@ class Checkpoint:
         extension: str = ".npz",
         max_age: float | str | None = None,
         keep_best: int = 0,
+        in_parts: bool = False,
     ) -> None:
         if keep is not None and keep < 1:
             raise ArgumentError(f"Checkpoint: keep must be at least 1, got {keep}")
@@ -74,6 +79,7 @@ class Checkpoint:
         self._retention = Retention(keep, age, keep_best)
         self._best = None if best is None or mode is None else best_value(best, mode)
         self._is_asynchronous = asynchronous
+        self._is_in_parts = in_parts
         self._extension = extension
         self._writing: threading.Thread | None = None
         self._error: BaseException | None = None
@@ -115,16 +121,17 @@ class Checkpoint:
         return [trainer.out / f"best{self._extension}"] if best(trainer) else []
 
     def _save(self, trainer: Trainer, paths: list[Path]) -> None:
-        snapshot = trainer.snapshot()
+        parts = trainer.snapshot_in_parts(paths, asynchronous=self._is_asynchronous) if self._is_in_parts and paths else None
+        snapshot, saving = (trainer.snapshot(), None) if parts is None else parts
         self.wait()
         rule = self._retention.copy()
         if not self._is_asynchronous:
-            self._write_or_note(snapshot, paths, trainer, rule)
+            self._write_or_note(snapshot, paths, trainer, rule, saving)
             self.wait()
             return
         # Not a daemon: the end of the program waits for the file.
         self._writing = threading.Thread(
-            target=self._write_or_note, args=(snapshot.copy(), paths, trainer, rule), name="nn_core.checkpoint"
+            target=self._write_or_note, args=(snapshot.copy(), paths, trainer, rule, saving), name="nn_core.checkpoint"
         )
         self._writing.start()
 
@@ -168,6 +175,7 @@ class Checkpoint:
 
         They are damaged, or training has gone back behind them: they take no place among those kept.
         """
+        remove_orphans(trainer.out, self._extension)
         numbers = map(number_of, checkpoints_in(trainer.out))
         self._ahead = {number for number in numbers if number > trainer.iteration}
 
@@ -209,20 +217,30 @@ class Checkpoint:
             self._best.set_state(state)
             self._was_reported = state.get("was_reported", False)
 
-    def _write_or_note(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer, rule: Retention) -> None:
+    def _write_or_note(
+        self, snapshot: Snapshot, paths: list[Path], trainer: Trainer, rule: Retention, saving: Saving | None
+    ) -> None:
         """Write, in whatever thread; `wait` tells what went wrong in the one that trains."""
         try:
-            self._write(snapshot, paths, trainer, rule)
+            self._write(snapshot, paths, trainer, saving)
+            self._remove(trainer, rule)
             self._unsaved = None
         except DiskFullError as error:
             self._error = self._unsaved = error
         except BaseException as error:
             self._error = error
 
-    def _write(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer, rule: Retention) -> None:
+    def _write(self, snapshot: Snapshot, paths: list[Path], trainer: Trainer, saving: Saving | None) -> None:
         with writing_into(trainer.out):
             for path in paths:
-                write_snapshot(path, snapshot)
+                if saving is None:
+                    write_snapshot(path, snapshot)
+                    remove_parts(path)  # of an earlier file of the name
+                else:
+                    write_whole(path, snapshot, saving, trainer.timeout_s)
+
+    def _remove(self, trainer: Trainer, rule: Retention) -> None:
+        """Remove the checkpoints that are not kept."""
         if not rule.removes:
             return
         self._ahead.discard(self._saved)
@@ -231,3 +249,4 @@ class Checkpoint:
         for path in past:
             if path not in kept:
                 path.unlink(missing_ok=True)
+                remove_parts(path)
