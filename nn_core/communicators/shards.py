@@ -101,7 +101,7 @@ class Shards:
             FUNCTION_SEED.restore(*before)
 
     def shards_of_rank(self, rank: int) -> range:
-        """Return the shards of a rank, in order: neighbours; those that neighbours of other ranks, for divided gradients."""
+        """Return the shards of a rank, in order: neighbours, or every n-th on n ranks where gradients are divided."""
         if self.callback is None:
             return terms_of_rank(rank, self._comm.size, self.count)
         return range(rank, self.count, self._comm.size)
