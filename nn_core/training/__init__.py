@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nn_core.training.extensions import ReduceOnPlateau as ReduceOnPlateau
     from nn_core.training.extensions import Schedule as Schedule
     from nn_core.training.extensions import Statistics as Statistics
+    from nn_core.training.extensions import StepTimes as StepTimes
     from nn_core.training.extensions import observe as observe
     from nn_core.training.finders import BatchSizes as BatchSizes
     from nn_core.training.finders import LearningRates as LearningRates
@@ -79,6 +80,7 @@ _MODULES: Final = {
         "ReduceOnPlateau",
         "Schedule",
         "Statistics",
+        "StepTimes",
         "observe",
     ),
     "finders": ("BatchSizes", "LearningRates", "find_batch_size", "find_learning_rate"),

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ class RankSaving:
 
     def run(self, folder: Path, action: Callable[[], object]) -> None:
         """Let extensions save; each snapshot that rank 0 takes asks the other ranks for what they have of their own."""
+        with getattr(self._updater, "phase", nullcontext)("save"):
+            self._run(folder, action)
+
+    def _run(self, folder: Path, action: Callable[[], object]) -> None:
         comm = self._comm
         if comm is None or not self.is_needed:
             action()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
@@ -12,10 +13,9 @@ from nn_core.communicators import Communicator
 from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import checked_count
 from nn_core.engine.graph.parameter_sources import parameters_of
-from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
+from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.parametric_functions.scope import get_parameters
 from nn_core.solvers.base import Solver
 from nn_core.solvers.minimizing import follows_finiteness, rescaled
 from nn_core.training.checkpoint import RANDOM
@@ -25,6 +25,7 @@ from nn_core.training.loss_scale import LossScale, constant
 from nn_core.training.passes import step_in_passes, takes_passes
 from nn_core.training.ranks import Progress, Ranks, divided_states
 from nn_core.training.reporting import report, report_value
+from nn_core.training.solver_parameters import parameters_of_solvers
 from nn_core.training.states import Stateful, set_state_of, state_of
 from nn_core.variable import Variable, forward_all
 
@@ -32,6 +33,8 @@ from nn_core.variable import Variable, forward_all
 Loss: TypeAlias = Variable | Callable[..., Variable]
 #: A module, parameters by name, or the name of a scope; or several of the former by name.
 Model: TypeAlias = Module | Mapping[str, Any] | str
+#: ``with phase("forward"):`` tells in which phase of an iteration the updater is.
+Phase: TypeAlias = Callable[[str], AbstractContextManager[object]]
 #: Methods that a subclass may define anew.
 _PARTS_OF_A_STEP: Final = ("step", "next_batch", "gradients", "apply_gradients")
 
@@ -154,7 +157,13 @@ class Updater:
         self.state_shards = divided_states(comm, self.solvers.values(), sharded_states, sharded_gradients)
         self._ranks = self._ranks_of(comm, shards)
         self._is_cut = self._ranks is not None and self._ranks.n_parts > 0
+        self.phase: Phase = nullcontext
         self._plain_graph = self._graph_without_extras()
+
+    def measure(self, phase: Phase | None) -> None:
+        """Tell `phase` in which phase of an iteration this is: data, forward, backward, sum, update; None: nobody."""
+        self.phase = nullcontext if phase is None else phase
+        self._plain_graph = self._graph_without_extras() if phase is None else None
 
     # -- progress --------------------------------------------------------------------------------------------------
 
@@ -249,17 +258,23 @@ class Updater:
     def step(self) -> None:
         """Run one iteration; subclasses may define another."""
         if self._takes_passes:
-            batches = [self.next_batch() for _ in range(self._accumulate)]
+            batches = [self._batch() for _ in range(self._accumulate)]
             step_in_passes(next(iter(self.solvers.values())), batches, self.gradients, self._clip_norm, self._weight_decay)
             return
         for solver in self.solvers.values():
             solver.zero_grad()
         if self._ranks is not None and self._is_cut:
-            self._ranks.step(self.iteration, self.next_batch, self.gradients)
+            with self.phase("sum"):
+                self._ranks.step(self.iteration, self._batch, self.gradients)
         else:
             for _ in range(self._accumulate) if self._ranks is None else self._ranks.passes():
-                self.gradients(self.next_batch())
-        self.apply_gradients(*self.solvers.values())
+                self.gradients(self._batch())
+        with self.phase("update"):
+            self.apply_gradients(*self.solvers.values())
+
+    def _batch(self) -> Sequence[Any]:
+        with self.phase("data"):
+            return self.next_batch()
 
     def _step_plainly(self, inputs: Sequence[Variable], loss: Variable) -> None:
         """Do what `step` does for a graph without extras, in one function.
@@ -286,7 +301,16 @@ class Updater:
 
     def gradients(self, batch: Sequence[Any]) -> None:
         """Add the gradients of the loss of a batch, and report the loss."""
-        loss = self._forward(batch)
+        with self.phase("forward"):
+            loss = self._forward(batch)
+        with self.phase("backward"):
+            self._backward(loss)
+        values: dict[str, Any] = {"loss": loss, **self._metrics} if self._metrics else {"loss": loss}
+        if self._accumulate > 1 or self._is_cut:  # the next batch writes over them
+            values = {name: float(variable.d) for name, variable in values.items()}
+        report(values, weight=_rows(batch))
+
+    def _backward(self, loss: Variable) -> None:
         n_added = 1 if self._is_cut else self._accumulate  # gradients of parts are averaged, not added
         sums = None if self._ranks is None else self._ranks.sums
         if self.loss_scale is None and n_added == 1:  # from 1, which takes a microsecond less than from a number that is given
@@ -294,10 +318,6 @@ class Updater:
         else:
             scale = 1 if self.loss_scale is None else self.loss_scale.scale
             loss.backward(scale / n_added, clear_buffer=True, communicator_callbacks=sums)
-        values: dict[str, Any] = {"loss": loss, **self._metrics} if self._metrics else {"loss": loss}
-        if self._accumulate > 1 or self._is_cut:  # the next batch writes over them
-            values = {name: float(variable.d) for name, variable in values.items()}
-        report(values, weight=_rows(batch))
 
     def apply_gradients(self, *solvers: Solver) -> bool:
         """Change the parameters of `solvers` by their gradients, in the order that the class describes.
@@ -307,7 +327,8 @@ class Updater:
         """
         if self._ranks is not None and not self._is_cut:
             gradients = [v.grad for solver in solvers for v in solver.get_parameters().values()]
-            self._ranks.average(gradients, self.iteration)
+            with self.phase("sum"):
+                self._ranks.average(gradients, self.iteration)
         if self._is_left_to_the_solver(solvers):
             return self._update_if_finite(solvers[0])
         if (self.loss_scale is not None or self._clip_norm is not None) and not self._rescale(solvers):
@@ -458,35 +479,12 @@ class Updater:
     def _models(self) -> dict[str, Any]:
         model = self._model
         if model is None:
-            model = self._of_solvers()
+            model = parameters_of_solvers(self.solvers.values())
         if isinstance(model, str) or (isinstance(model, Mapping) and any(isinstance(v, Variable) for v in model.values())):
             model = parameters_of("Updater", model, argument="model")
         if isinstance(model, Mapping) and not all(isinstance(value, Variable) for value in model.values()):
             return dict(model)
         return {"main": model} if not isinstance(model, Mapping) or model else {}
-
-    def _of_solvers(self) -> dict[str, Variable]:
-        """Return the parameters of the current scope, and of the modules that hold what the solvers change.
-
-        Raises:
-            ArgumentError: when the solvers change others, or a module has parameters of the same names.
-        """
-        model = get_parameters(grad_only=False)
-        changed = {
-            variable.storage: f"{name} of {solver.name}"
-            for solver in self.solvers.values()
-            for name, variable in solver.get_parameters().items()
-        }
-        for _, parameters in modules_with_parameters():
-            lacking = changed.keys() - {variable.storage for variable in model.values()}
-            if lacking & {variable.storage for variable in parameters.values()} and not model.keys() & parameters.keys():
-                model.update(parameters)
-        for storage in changed.keys() - {variable.storage for variable in model.values()}:
-            raise ArgumentError(
-                "Updater: model must be given when parameters are not in the parameter scope or in modules with other names, "
-                f"got none, and {changed[storage]}"
-            )
-        return model
 
 
 def _rows(batch: Sequence[Any]) -> float:

@@ -1,6 +1,7 @@
 """Extensions of the trainer: evaluate, schedule, watch, write, save."""
 
 from nn_core.training.extensions.evaluator import Evaluator as Evaluator
+from nn_core.training.extensions.phases import StepTimes as StepTimes
 from nn_core.training.extensions.pictures import Plot as Plot
 from nn_core.training.extensions.plateau import ReduceOnPlateau as ReduceOnPlateau
 from nn_core.training.extensions.saving import Checkpoint as Checkpoint
