@@ -9,7 +9,7 @@ import numpy as np
 from nn_core.communicators.callback import AllReduceCallback, idle_callback
 from nn_core.communicators.engine import AloneEngine, Engine
 from nn_core.communicators.engine_choice import choose_engine
-from nn_core.communicators.fixed_order_sum import total_of
+from nn_core.communicators.fixed_order_sum import added_in_place, total_of
 from nn_core.communicators.group import Circle
 from nn_core.communicators.launchers import joined
 from nn_core.communicators.leaving import leave_all, leave_at_exit
@@ -27,7 +27,7 @@ from nn_core.communicators.packing import (
     subject_of,
     write_flat,
 )  # fmt: skip
-from nn_core.communicators.reduced_arrays import live_arrays, packs, sum_dtype
+from nn_core.communicators.reduced_arrays import Live, live_arrays, packs, single_array, sum_dtype
 from nn_core.communicators.reduction_tree import tree_all_reduce
 from nn_core.context import Context, checked_context
 from nn_core.engine.arrays.ndarray import NdArray
@@ -267,8 +267,15 @@ class Communicator:
             DTypeError: for a dtype that cannot be added up.
         """
         circle = self.circle("all_reduce", group)
-        if circle.size > 1 and self.is_syncing:
-            self._reduce("all_reduce", circle, listed("all_reduce", data), division, inplace, None)
+        if circle.size == 1 or not self.is_syncing:
+            return
+        if type(data) is NdArray:
+            live = single_array("all_reduce", circle, data, subject_of((data.size,), division, inplace, None))
+            if live is not None:
+                if division or not added_in_place(circle, live, self.deterministic, self.wire_dtype):
+                    self._add_up("all_reduce", circle, live, division, inplace, None)
+                return
+        self._reduce("all_reduce", circle, listed("all_reduce", data), division, inplace, None)
 
     def reduce(
         self,
@@ -425,6 +432,9 @@ class Communicator:
         self, call: str, circle: Circle, arrays: list[NdArray], division: bool, inplace: bool, dst: int | None
     ) -> None:
         live = live_arrays(call, circle, arrays, subject_of(tuple([array.size for array in arrays]), division, inplace, dst))
+        self._add_up(call, circle, live, division, inplace, dst)
+
+    def _add_up(self, call: str, circle: Circle, live: Live, division: bool, inplace: bool, dst: int | None) -> None:
         for name in live.dtypes:
             sum_dtype(call, name, division)
         for pack in packs(live, inplace):

@@ -35,6 +35,9 @@ class Engine(Protocol):
     An engine that goes on with what it has started while the program computes has ``overlaps``, which is True. It gets
     gradients during the backward pass, see `Buckets.callback`, and should return handles.
 
+    An engine may have ``prepared(array, op)``: a function that starts `all_reduce` of the same memory each time it is called,
+    in less time, or None where there is none. All ranks call it, when a group is made.
+
     An engine between devices may have ``device_step(array, divisor, before)``: a runner, for the backend of the array, that
     adds `array` up over all ranks, in place, and divides it, in the order of what is launched on the device. It calls
     `before` on the host each time, also where a recorded launch is repeated. `Buckets` on a device are made of such steps.

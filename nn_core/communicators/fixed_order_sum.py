@@ -6,6 +6,8 @@ import numpy as np
 
 from nn_core.communicators.engine import Handle
 from nn_core.communicators.group import Circle
+from nn_core.communicators.packing import memory_of
+from nn_core.communicators.reduced_arrays import Live
 from nn_core.communicators.reduction_tree import SMALL, tree_all_reduce, tree_sum
 from nn_core.typing import Array
 
@@ -25,6 +27,15 @@ def total_of(circle: Circle, flat: Array, deterministic: bool, wire: str | None)
     return tree_all_reduce(circle.engine, [flat], circle.size, circle.wait, wire, circle.scratch)
 
 
+def added_in_place(circle: Circle, live: Live, deterministic: bool, wire: str | None) -> bool:
+    """Let the engine add up the memory of the only array, and return whether it can."""
+    flat = memory_of(live.arrays, live.dtypes[0]) if live.arrays else None
+    if flat is None or not _is_engines_own(circle, flat, deterministic, wire):
+        return False
+    circle.run("all_reduce", flat, "sum")
+    return True
+
+
 def total_in_steps(
     circle: Circle, flat: Array, deterministic: bool, wire: str | None, scratch: dict[str, Array]
 ) -> Generator[Handle | None, None, Array]:
@@ -36,6 +47,7 @@ def total_in_steps(
 
 
 def _is_engines_own(circle: Circle, flat: Array, deterministic: bool, wire: str | None) -> bool:
+    """Return whether the sum of the engine has the bits of the one in a fixed order, or no order is asked for."""
     if wire is not None and flat.dtype == np.float32:
         return False
     # The sum of two numbers, and sums of whole numbers, have no order. Large arrays of two ranks are exchanged all

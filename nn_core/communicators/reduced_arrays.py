@@ -1,12 +1,12 @@
 """The arrays that the ranks reduce together: those that at least one of them has written, of one dtype on all."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nn_core.communicators.group import Circle
-from nn_core.communicators.packing import NAMES, SUMS, code_of
+from nn_core.communicators.packing import CODES, NAMES, SUMS, code_of
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.errors import CommunicationError, DTypeError
 from nn_core.typing import Array
@@ -22,8 +22,38 @@ class Live(NamedTuple):
 def live_arrays(call: str, circle: Circle, arrays: Sequence[NdArray], subject: str) -> Live:
     """Agree on what is to be reduced, leaving out what no rank has written."""
     codes = [code_of(call, array) for array in arrays]
-    digest = hash(tuple(codes)) >> 2
-    (some_unwritten, most, least) = circle.agree(call, subject, 0 in codes, digest, -digest)
+    digest = _digest(codes)
+    return _settled(call, circle, arrays, codes, circle.agree(call, subject, 0 in codes, digest, -digest))
+
+
+def single_array(call: str, circle: Circle, array: NdArray, subject: str) -> Live | None:
+    """Do what `live_arrays` does for one array, in a third of the time where it was written; None where it was not."""
+    known = _KNOWN.get(array.synced.dtype)
+    if known is None or array.is_unwritten:
+        return None
+    agreed = circle.agree(call, subject, 0, known.digest, -known.digest)
+    if agreed[0] or agreed[1] != -agreed[2]:
+        return _settled(call, circle, [array], [CODES[known.name]], agreed)
+    return Live([array], known.names)
+
+
+def _digest(codes: Sequence[int]) -> int:
+    return hash(tuple(codes)) >> 2
+
+
+class _Known(NamedTuple):
+    """What is known of one array by its dtype."""
+
+    name: str
+    names: list[str]
+    digest: int
+
+
+_KNOWN: Final = {name: _Known(name, [name], _digest([CODES[name]])) for name in SUMS}
+
+
+def _settled(call: str, circle: Circle, arrays: Sequence[NdArray], codes: Sequence[int], agreed: Sequence[int]) -> Live:
+    some_unwritten, most, least = agreed
     if not some_unwritten:
         if most != -least:
             raise _differing_dtypes(call, codes)

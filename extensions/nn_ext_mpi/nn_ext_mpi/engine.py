@@ -6,7 +6,7 @@ mpi4py is imported, and MPI initialized, when a communicator is made, and not be
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,6 +93,22 @@ class MpiEngine:
             return Request(self._comm.Iallreduce(self._in_place, array, self._ops[op]))
         self._comm.Allreduce(self._in_place, array, self._ops[op])
         return None
+
+    def prepared(self, array: Array, op: str) -> Callable[[], Request] | None:
+        """Return what starts `all_reduce` of the same memory each time; None where the library has no such operation."""
+        if self.is_tolerant:  # whose calls are watched one by one
+            return None
+        try:
+            request = self._comm.Allreduce_init(self._in_place, array, self._ops[op])
+        except (AttributeError, NotImplementedError):  # of a library before MPI 4
+            return None
+        handle = Request(request)
+
+        def start() -> Request:
+            request.Start()
+            return handle
+
+        return start
 
     def broadcast(self, array: Array, src: int) -> None:
         """Replace the array by that of rank `src`."""
