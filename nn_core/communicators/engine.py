@@ -35,8 +35,8 @@ class Engine(Protocol):
     An engine that goes on with what it has started while the program computes has ``overlaps``, which is True. It gets
     gradients during the backward pass, see `Buckets.callback`, and should return handles.
 
-    An engine may have ``prepared(array, op)``: a function that starts `all_reduce` of the same memory each time it is called,
-    in less time, or None where there is none. All ranks call it, when a group is made.
+    An engine may have ``ticket``, an array of eight int64, and ``start_ticket()``, which starts the maximum of its elements
+    over all ranks like `all_reduce`, in less time; the group of its ranks begins collectives with it then.
 
     An engine between devices may have ``device_step(array, divisor, before)``: a runner, for the backend of the array, that
     adds `array` up over all ranks, in place, and divides it, in the order of what is launched on the device. It calls

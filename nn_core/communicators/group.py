@@ -48,12 +48,12 @@ class Circle:
         self.scratch: dict[str, Array] = {}
         self._call = ""
         self._broken = ""
-        self._ticket = np.zeros(8, np.int64)
+        self._ticket: Array = getattr(engine, "ticket", np.zeros(8, np.int64))
+        self._start: Callable[[], Handle | None] = getattr(
+            engine, "start_ticket", partial(engine.all_reduce, self._ticket, "max")
+        )
         #: the same memory: single numbers are written and read much faster so
         self._numbers = self._ticket.data
-        prepared = getattr(engine, "prepared", None)
-        start = None if prepared is None or len(self.ranks) == 1 else prepared(self._ticket, "max")
-        self._start: Callable[[], Handle | None] = start or partial(engine.all_reduce, self._ticket, "max")
         self._digests: dict[tuple[str, str], int] = {}
 
     @property
