@@ -1,4 +1,4 @@
-"""What a checkpoint on a slow disk costs the steps of training.
+"""Measure how much slower steps of training are while a checkpoint is written to a slow disk.
 
     OMP_NUM_THREADS=1 python -m benchmarks.slow_disk
     OMP_NUM_THREADS=1 python -m benchmarks.slow_disk --mb-per-s 10 --synchronous

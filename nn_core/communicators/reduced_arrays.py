@@ -42,7 +42,7 @@ def _digest(codes: Sequence[int]) -> int:
 
 
 class _Known(NamedTuple):
-    """What is known of one array by its dtype."""
+    """Facts about one array that its dtype tells."""
 
     name: str
     names: list[str]

@@ -142,7 +142,7 @@ class GradientBucket:
 
 
 class _Pass:
-    """What a plan of a backward pass gets: the gradients in the order in which they are sent, the last parameters first.
+    """Groups of gradients for the plan of a backward pass, in the order in which they are sent: the last parameters first.
 
     Args:
         send: Sends one of the buckets.

@@ -1,6 +1,6 @@
 """Training whose numbers do not depend on how many processes share the work."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from nn_core.communicators.packing import SUMS, flat_of, write_flat
 from nn_core.communicators.reduction_tree import PartialSums, finished, terms_of_rank
 from nn_core.communicators.sharded_gradients import GradientSums
 from nn_core.communicators.sharded_states import StateShards
+from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.errors import ArgumentError
@@ -78,9 +79,8 @@ class Shards:
         self.callback = GradientSums(comm, divided, division=True) if divided else None
         trained = {} if divided else parameters
         self._buckets = Buckets(comm, trained, loss=loss, bucket_mb=bucket_mb, first_mb=bucket_mb)
-        states = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.name in SUMS]
         self._before: Array | None = None
-        self._states = [state for state in states if SUMS[state.dtype.name].startswith("float")]
+        self._states = _running_statistics(parameters)
 
     def step(self, number: int) -> Iterator[int]:
         """Yield the shards of this rank, one after the other; the gradients are complete when the loop has ended.
@@ -159,6 +159,11 @@ class Shards:
 def seed_of(seed: int, step: int, shard: int) -> int:
     """Return the seed of one shard in one step."""
     return int(np.random.SeedSequence([seed, step, shard]).generate_state(1, np.uint64)[0] >> 8)
+
+
+def _running_statistics(parameters: Mapping[str, Variable]) -> list[NdArray]:
+    states = [v.data for v in parameters.values() if not v.need_grad and v.data.dtype.name in SUMS]
+    return [state for state in states if SUMS[state.dtype.name].startswith("float")]
 
 
 def _largest_divisor(count: int, size: int) -> int:

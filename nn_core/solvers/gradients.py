@@ -206,7 +206,7 @@ class Gradients:
 
 
 class _Norms(Protocol):
-    """What a norm of all gradients together is made of."""
+    """Parts of the norm of all gradients together."""
 
     def squared_norms(self, slots: Collection[Slot]) -> list[Any]: ...
 

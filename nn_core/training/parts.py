@@ -28,7 +28,7 @@ _PAUSE_S: Final = 0.02
 #: Length of what rank 0 tells the others about a save.
 _MOST_BYTES: Final = 512
 
-#: Where an array is in the states of a snapshot.
+#: Keys that lead to an array in the states of a snapshot.
 Place: TypeAlias = tuple[str, ...]
 
 

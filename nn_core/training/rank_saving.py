@@ -1,4 +1,4 @@
-"""Saving what other ranks have: rank 0 asks for it, and all ranks answer."""
+"""Ask all ranks for states that extensions of rank 0 save."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from nn_core.training.updater import Updater
 
 
 class RankSaving:
-    """What the extensions of rank 0 save of other ranks: divided states of solvers, and data of their own.
+    """States of other ranks that the extensions of rank 0 save: divided ones of solvers, and data of their own.
 
     Args:
         comm: The communicator; None: there is one rank.

@@ -1,4 +1,4 @@
-"""Where the time of an iteration goes: the clock that an updater is told, and what all ranks have seen of it in one line."""
+"""Time of the phases of an iteration: the clock that an updater is told, and what all ranks have seen of it in one line."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Where the time of an iteration goes, on one rank and on several, in one line."""
+"""Time of the phases of an iteration, on one rank and on several, in one line."""
 
 import io
 import re
