@@ -6,7 +6,7 @@
 NATIVE := $(shell find extensions/nn_ext_cpu extensions/nn_ext_contrib -path '*/build' -prune -o \
 	\( -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml' \) -print) \
 	$(shell find extensions/nn_ext_cpu/nn_ext_cpu -name '*.py') # it is not installed editable
-EXTENSIONS := $(addprefix ./extensions/nn_ext_,cuda cudnn nnp c contrib serve sklearn tensorboard[viewer]) \
+EXTENSIONS := $(addprefix ./extensions/nn_ext_,cuda cudnn nnp c caffe contrib serve sklearn tensorboard[viewer]) \
 	$(addprefix ./extensions/nn_ext_,onnx[test] mpi[mpich]) # the last two are about 150 MB installed
 # What builds our packages. It is installed once, and not into a folder of its own for each build: then paths stay as they are,
 # and only what has changed is compiled again.
