@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
@@ -269,3 +270,11 @@ def test_nan_may_reach_what_padding_alone_meets() -> None:
     assert standard.differs(found) == ""
     found["output 0"][...] = 1.0
     assert "1.0 in place of nan" in standard.differs(found)
+
+
+def test_the_shares_of_the_samples_are_all_samples() -> None:
+    numbers = list(range(10))
+    shares = [specials.share_of(f"{number}/4") for number in range(1, 5)]
+    assert sorted(n for start, step in shares for n in numbers[start::step]) == numbers
+    with pytest.raises(click.BadParameter, match="must be a part such as 2/8, got '5/4'"):
+        specials.share_of("5/4")

@@ -49,10 +49,12 @@ SPREADING: Final = frozenset(
     | {"RoiAlign", "RoiAlignBackward"}
     | {"BatchDet", "BatchLogdet", "BatchInv", "BatchCholesky"}
 )
+#: The same of topics in 16 bits: a state that is kept so may be 1.0, where its slope is 0 and that of the true one is not.
+SPREADING_IN_HALF: Final = frozenset({"recurrent"})
 #: Element-wise functions and moves that add up, or choose among equal numbers as 0.0 and -0.0 are.
 UNSIGNED: Final = frozenset(
     {"Maximum2", "Minimum2", "MaximumScalar", "MinimumScalar", "Sort", "FixedPointQuantize"}
-    | {"BinaryCrossEntropy", "PadBackward"}
+    | {"BinaryCrossEntropy", "PadBackward", "ShiftBackward"}
 )
 #: Functions of powers, to which subnormal numbers are zeros in float32.
 UNDERFLOWING: Final = frozenset({"Norm"})
@@ -322,10 +324,14 @@ class Standard:
         pooled = self._planted.chained and one.ndim == 4
         if not (name.startswith("output") and _has_signs(self._planted.spec)) or pooled:
             wrong &= (one != 0) | (other != 0)
-        if wrong.any() and SPREADING & {self._planted.spec.topic, self._planted.spec.name}:
+        if wrong.any() and self._is_spreading():
             lost = np.isfinite(one) & ~np.isfinite(other)
             wrong &= np.zeros_like(wrong) if self._may_end(name) else lost & self._depending(name)
         return _first(wrong, one, other)
+
+    def _is_spreading(self) -> bool:
+        spec, is_half = self._planted.spec, self._planted.dtype in ("float16", "bfloat16")
+        return bool((SPREADING | SPREADING_IN_HALF if is_half else SPREADING) & {spec.topic, spec.name})
 
     def _may_end(self, name: str) -> bool:
         """Return whether a ReLU behind the function makes 0 of what is or is not NaN: of infinities, and of all gradients."""
