@@ -25,6 +25,7 @@ class Budget:
         digits: Digits of an integer in a text.
         depth: Groups, messages or bodies inside each other, and parts of a name.
         nodes: Functions of a network, with loops and the model's own functions written out.
+        written_out: Functions that loops and functions of a file stand for, beyond 200 for each function in the file.
         drawn_values: Numbers of one array that a network says how to draw instead of having them.
 
     Example:
@@ -41,6 +42,7 @@ class Budget:
     digits: int = 19
     depth: int = 200
     nodes: int = 200_000
+    written_out: int = 10_000
     drawn_values: int = 1 << 29
 
     def require(self, name: str, needed: int, what: str) -> None:

@@ -34,6 +34,42 @@ def test_functions_that_call_each_other_twice_are_bounded(tmp_path):
     assert load(path)
 
 
+ENDLESS = """<ir_version: 8, opset_import: ["": 17]> g (float[4] x) => (float[4] y) {
+    y = Loop (, , x) <body = b (int64 i, bool c, float[4] s) => (bool c2, float[4] s2) { c2 = Identity(c) s2 = Add(s, s) }>
+}"""
+
+
+def test_a_loop_without_end_is_bounded_by_what_the_file_has(tmp_path):
+    path = tmp_path / "endless.onnx"
+    onnx.save(onnx.parser.parse_model(ENDLESS), path)
+    with (
+        reading_budget(written_out=100),
+        pytest.raises(FileFormatError, match=r"endless\.onnx.*loops and functions write out, .* written_out 100, got 101"),
+    ):
+        load(path)
+    onnx.save(
+        onnx.parser.parse_model(
+            ENDLESS.replace("Loop (,", "Loop (steps,").replace("{\n", "{\n steps = Constant<value_int=40>()\n", 1)
+        ),
+        path,
+    )
+    with reading_budget(written_out=100):
+        assert load(path)
+
+
+def test_functions_may_stand_for_more_in_a_larger_file(tmp_path):
+    path = tmp_path / "doubling.onnx"
+    onnx.save(doubling(11), path)  # 3,071 nodes of 22 in the file
+    with reading_budget(written_out=0):
+        assert load(path)
+    onnx.save(doubling(14), path)
+    with (
+        reading_budget(written_out=0),
+        pytest.raises(FileFormatError, match="beyond 200 for each node of the file, must stay"),
+    ):
+        load(path)
+
+
 @pytest.mark.parametrize("dtype", [TensorProto.INT64, TensorProto.FLOAT])
 def test_inputs_that_no_memory_holds(dtype):
     ports = [helper.make_tensor_value_info(name, dtype, [10**6, 10**6]) for name in ("x", "y")]

@@ -49,6 +49,29 @@ RANDOM: Final = frozenset(
 MAX_DEPTH: Final = 64
 
 
+#: A loop or a function of a file may stand for so many nodes for each node of the file, and those of the budget `written_out`.
+_TIMES: Final = 200
+
+
+def n_in_file(nodes: Sequence[onnx.NodeProto]) -> int:
+    """Return how many nodes there are, with those of the bodies of If, Loop and Scan."""
+    count = 0
+    for node in nodes:
+        bodies = [graph for entry in node.attribute for graph in (entry.g, *entry.graphs) if graph.node]
+        count += 1 + sum(n_in_file(body.node) for body in bodies)
+    return count
+
+
+def require_written_out(n_nodes: int, n_file: int) -> None:
+    """Refuse nodes that loops and functions write out, where they are far more than the file has: they take time.
+
+    Raises:
+        FileFormatError: when they are beyond the budget.
+    """
+    what = "load_onnx: nodes that loops and functions write out, beyond 200 for each node of the file,"
+    budget().require("written_out", n_nodes - _TIMES * n_file, what)
+
+
 class TooLargeError(Exception):
     """A model that has more nodes than the budget of readers, with loops and functions written out; how many so far."""
 
@@ -95,6 +118,7 @@ class Builder:
         functions: the model's own functions by domain and name.
         base: the folder of files with tensors.
         given: inputs whose numbers are at hand.
+        n_file: number of nodes in the file.
         is_present: whether the graph is computed as it is built, for these numbers, so that shapes may follow from them.
 
     Attributes:
@@ -108,6 +132,7 @@ class Builder:
         base: Path | None = None,
         given: Collection[str] = (),
         is_present: bool = False,
+        n_file: int = 0,
     ) -> None:
         self.opsets = dict(opsets)
         self.functions = functions
@@ -118,6 +143,8 @@ class Builder:
         self.problems: dict[str, None] = {}
         self.uses: dict[str, int] = {}
         self.n_nodes = 0
+        self.n_file = n_file
+        self._most = min(budget().nodes, budget().written_out + _TIMES * n_file)
         self.depth = 0
 
     # -- graphs --------------------------------------------------------------------------------------------------------
@@ -126,7 +153,7 @@ class Builder:
         """Build the nodes one after the other; problems are collected."""
         for proto in nodes:
             self.n_nodes += 1
-            if self.n_nodes > budget().nodes:
+            if self.n_nodes > self._most:
                 raise TooLargeError(self.n_nodes)
             inputs = [scope[name] if name else None for name in proto.input]
             if any(value is not None and value.dtype == _FAILED for value in inputs):

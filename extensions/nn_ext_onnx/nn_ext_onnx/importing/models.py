@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, FileFormatError, budget, open_to_read
-from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_written_out
+from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_in_file, n_written_out, require_written_out
 from nn_ext_onnx.importing.checking import check
 from nn_ext_onnx.importing.external import read_external
 from nn_ext_onnx.importing.operators import load_operators
@@ -143,7 +143,9 @@ class Loader:
             raise ArgumentError(f"load: the operator set must be at most {newest}, got {self.opsets['']}")
         check(self.model)
         n_nodes = n_written_out(self.graph.node, self.functions)
+        self.n_file = n_in_file(self.graph.node) + sum(n_in_file(function.node) for function in self.functions.values())
         budget().require("nodes", n_nodes, "load_onnx: nodes of the model, with its functions written out,")
+        require_written_out(n_nodes, self.n_file)
 
     def load(self, dimensions: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> Network:
         """Build the graph; inputs whose numbers it needs are taken from `values`."""
@@ -177,7 +179,7 @@ class Loader:
         needed: set[str],
         is_present: bool,
     ) -> Network:
-        builder = Builder(self.opsets, self.functions, self.base, values, is_present)
+        builder = Builder(self.opsets, self.functions, self.base, values, is_present, self.n_file)
         scope, network = Scope(), Network(self.graph.name)
         builder.initializers(self.graph, scope)
         builder.uses = _uses(self.graph)
@@ -297,6 +299,7 @@ def _run(builder: Builder, nodes: Iterable[onnx.NodeProto], scope: Scope) -> Non
         builder.run(nodes, scope)
     except TooLargeError as error:
         budget().require("nodes", error.args[0], "load_onnx: nodes of the model, with loops and functions written out,")
+        require_written_out(error.args[0], builder.n_file)
     if builder.problems:
         _refuse(list(builder.problems))
 
