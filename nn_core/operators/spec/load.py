@@ -6,14 +6,15 @@ Every refusal is a ``SpecError`` whose message starts with ``file:line:``.
 
 import keyword
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from nn_core.errors import SpecError
 from nn_core.operators.spec import model
-from nn_core.operators.spec.places import PlacedMapping, parse, parse_yaml
+from nn_core.operators.spec.places import PlacedMapping, parse
 
 _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 #: Names that kernels, gradient rules or generated signatures use for themselves.
@@ -52,6 +53,7 @@ _ARG_KEYS = {
     "since": str,
 }
 _BACKWARD_KEYS = {"needs": list, "needs_if_negative": dict, "none": str}
+T = TypeVar("T")
 _FUNCTION_KEYS = {
     "name": str,
     "api": str,
@@ -99,6 +101,8 @@ def located(
     try:
         return _located(entries, file, topics, tags)
     except SpecError:
+        from nn_core.operators.spec.yaml_text import parse_yaml
+
         return _located(parse_yaml(text, file), file, topics, tags)  # the complaint with its line, where the text was JSON
 
 
@@ -112,10 +116,11 @@ def _located(
         raise SpecError(f"{file}:1: the file must hold a list of functions, got a {kind}")
     specs: list[tuple[model.FunctionSpec, str]] = []
     seen: set[str] = set()
+    all_topics, all_tags = (*model.TOPICS, *topics), (*model.TAGS, *tags)
     for position, entry in enumerate(entries, 1):
         if not isinstance(entry, PlacedMapping):
             raise SpecError(f"{file}:1: entry {position} of the list must be a mapping, got {entry!r}")
-        spec = _function(entry, (*model.TOPICS, *topics), (*model.TAGS, *tags))
+        spec = _function(entry, all_topics, all_tags)
         for key in ("name", "api"):
             if entry[key] in seen:
                 entry.refuse(f"{spec.name}: {key} must be unique, got a second {entry[key]!r}", key)
@@ -133,9 +138,9 @@ def _function(entry: PlacedMapping, topics: Sequence[str], tags: Sequence[str]) 
     if entry["topic"] not in topics:
         entry.refuse(f"{what}: topic must be one of {', '.join(topics)}, got {entry['topic']!r}", "topic")
     updates = entry.get("updates", ())
-    inputs = tuple(_input(what, entry["inputs"], name, name in updates) for name in entry.get("inputs", ()))
-    outputs = tuple(_output(what, entry["outputs"], name) for name in entry["outputs"])
-    args = tuple(_arg(what, entry["args"], name, bool(inputs)) for name in entry.get("args", ()))
+    inputs = tuple([_known(_input, what, entry["inputs"], name, name in updates) for name in entry.get("inputs", ())])
+    outputs = tuple([_known(_output, what, entry["outputs"], name, False) for name in entry["outputs"]])
+    args = tuple([_known(_arg, what, entry["args"], name, bool(inputs)) for name in entry.get("args", ())])
     _check_order(what, entry, inputs, outputs, args)
     names = [entry.name for entry in inputs] + [entry.name for entry in outputs]
     return model.FunctionSpec(
@@ -153,6 +158,29 @@ def _function(entry: PlacedMapping, topics: Sequence[str], tags: Sequence[str]) 
         domain=_domain(what, entry),
         **{key: entry[key].strip() for key in ("formula", "notes", "references", "example", "since") if key in entry},
     )
+
+
+#: Inputs, outputs and arguments that were found sound: functions of a plugin have many that are alike.
+_KNOWN: Final[dict[tuple[Any, ...], Any]] = {}
+_MOST_KNOWN: Final = 4096
+
+
+def _known(make: Callable[..., T], what: str, parent: PlacedMapping, name: str, flag: bool) -> T:
+    """Return what `make` returns; it is not asked again for a part with the same words."""
+    entry = parent[name]
+    try:
+        # the types too, since True is equal to 1
+        key = (make, name, flag, *entry.items(), *map(type, entry.values()))
+        return _KNOWN[key]
+    except (KeyError, TypeError, AttributeError):  # a new one, one with lists or mappings, or no mapping
+        made = make(what, parent, name, flag)
+    if len(_KNOWN) < _MOST_KNOWN and _is_plain(entry):
+        _KNOWN[key] = made
+    return made
+
+
+def _is_plain(entry: Mapping[str, Any]) -> bool:
+    return all(type(value) in (str, int, float, bool) for value in entry.values())
 
 
 def _input(what: str, parent: PlacedMapping, name: str, updated: bool) -> model.InputSpec:
@@ -173,7 +201,7 @@ def _check_since(what: str, entry: PlacedMapping, may_be_left_out: bool, remedy:
         entry.refuse(f"{what}: what was added later must {remedy}, got since {entry['since']!r}", "since")
 
 
-def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:
+def _output(what: str, parent: PlacedMapping, name: str, _: bool) -> model.OutputSpec:
     output = model.OutputSpec(name, **_array_entry(what, parent, name, _OUTPUT_KEYS))
     if output.private and not output.aux:
         parent.refuse(f"{what}.{name}: a private output must be aux, got one that is returned", name)
@@ -267,8 +295,13 @@ def _named_entry(
     return entry
 
 
+@lru_cache(maxsize=1024)
+def _is_public(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+
+
 def _check_identifier(entry: PlacedMapping, what: str, key: str, name: str) -> None:
-    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+    if not _is_public(name):
         entry.refuse(f"{what}: names must be public Python identifiers, got {name!r}", key)
 
 

@@ -11,7 +11,7 @@ import yaml
 from nn_core.errors import SpecError
 from nn_core.operators.spec.load import load, loads
 from nn_core.operators.spec.model import REQUIRED
-from nn_core.operators.spec.places import parse_yaml
+from nn_core.operators.spec.yaml_text import parse_yaml
 
 ENTRY = """\
 - name: Scale
@@ -287,3 +287,14 @@ def test_text_gives_what_the_usual_reader_gives() -> None:
 def test_text_that_is_no_plain_yaml_is_refused(text: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         parse_yaml(text, "f")
+
+
+def test_a_part_with_equal_words_of_other_types_is_no_known_one():
+    """True is equal to 1: an entry that was sound must not let another pass."""
+    text = (
+        '[{"name": "A", "api": "a", "topic": "math", "doc": "A.", "backward": {"needs": []}, "outputs": {"y": {"doc": "Y."}},'
+    )
+    entry = text.replace('"math"', '"arithmetic"') + ' "inputs": {"x": {"doc": "X.", "optional": %s}}, "shape": "same_as x"}]'
+    assert loads(entry % "true", "f")[0].inputs[0].optional is True
+    with pytest.raises(SpecError, match="optional must be a boolean, got 1"):
+        loads(entry % "1", "f")
