@@ -81,6 +81,7 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = tuple(
     bench --help
     launch --root -n 2 {elsewhere}/program.py
     run {elsewhere}/program.py
+    serve m.nnp --check
     """.strip().splitlines()
 )
 READERS: Final = (

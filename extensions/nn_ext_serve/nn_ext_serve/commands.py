@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 import uvicorn
 
-from nn_core.ext import NNCoreError, axis_lengths, num_threads, set_num_threads
+from nn_core.ext import NNCoreError, axis_lengths, num_threads, say, set_num_threads
 from nn_ext_serve.application import Application
 from nn_ext_serve.batching import Batcher
 from nn_ext_serve.loading import NetworkFile
@@ -44,7 +44,8 @@ _LOG = logging.getLogger("uvicorn.error")
 @click.option("--unchecked-samples", is_flag=True, help="Serve a network whose samples depend on each other in a batch.")
 @click.option("--reload-endpoint", is_flag=True, help="Reload by POST /reload too, not only by SIGHUP.")
 @click.option("--allowed-host", multiple=True, help="A name in the header Host that is answered; at the loopback: its own.")
-def serve(network: Path, **options: Any) -> None:
+@click.option("--check", is_flag=True, help="Load the network, run it, show what it takes and returns, and end.")
+def serve(network: Path, check: bool, **options: Any) -> None:
     """Serve a network of a file (.onnx, .nnp, .nntxt) by HTTP: POST /predict, GET /, /health/live, /health/ready, /metrics.
 
     A package that reads the file must be installed: nn-ext-nnp or nn-ext-onnx. SIGHUP reads the file again; SIGTERM answers
@@ -54,6 +55,9 @@ def serve(network: Path, **options: Any) -> None:
     """
     try:
         predictor, reload = _predictor(network, options)
+        if check:
+            say(_described(predictor))
+            return
         run(predictor, reload, title=network.name, **options)
     except (NNCoreError, OSError) as error:
         raise click.ClickException(str(error)) from error
@@ -62,7 +66,8 @@ def serve(network: Path, **options: Any) -> None:
 def _predictor(path: Path, options: dict[str, Any]) -> tuple[Predictor, Any]:
     """Return a predictor of a file, and a function that reads the file, or the file of weights, again."""
     workers: int = options["workers"]
-    set_num_threads(max(1, num_threads() // workers))
+    if workers > 1:
+        set_num_threads(max(1, num_threads() // workers))
     file = NetworkFile(path, name=options["name"], dimensions=axis_lengths("serve", options["dimension"]))
     predictor = Predictor(
         file,
@@ -76,6 +81,12 @@ def _predictor(path: Path, options: dict[str, Any]) -> tuple[Predictor, Any]:
         return predictor, lambda: predictor.replace(file.again())
     predictor.swap_parameters(weights)
     return predictor, lambda: predictor.swap_parameters(weights)
+
+
+def _described(predictor: Predictor) -> str:
+    """Return a line for each input and each output."""
+    rows = [("input", spec) for spec in predictor.inputs.values()] + [("output", spec) for spec in predictor.outputs.values()]
+    return "\n".join(f"{kind} {spec.name} ({', '.join(('n', *map(str, spec.shape)))}) {spec.dtype}" for kind, spec in rows)
 
 
 def run(predictor: Predictor, reload: Any, *, title: str, host: str, port: int, **options: Any) -> None:

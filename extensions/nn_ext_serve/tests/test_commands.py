@@ -79,6 +79,10 @@ def test_a_network_of_a_file_is_served_and_read_again(path, caught):
     assert set(nn.get_parameters()) == before
 
 
+def test_a_check_shows_the_network_and_ends(path):
+    assert re.search(r"^input \S+ \(n, 3\) float32 output \S+ \(n, 2\) float32$", run(path, "--check"))
+
+
 def test_weights_replace_those_of_the_file(path, caught, tmp_path):
     predictor = Predictor(NetworkFile(path))
     own = predictor._generation.parameters
