@@ -97,7 +97,7 @@ SUBSTITUTES = {
     "nnabla.utils.cli": "`nn-core run nnabla_cli` takes its commands and options; pip install nn-ext-nnp",
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.get_file_handle": _NETWORKS,
-    "nnabla.utils.load_function": _NETWORKS,
+    "nnabla.utils.load_function": "nn_core.function.Affine(ctx, base_axis=1), and a class for each other function",
     "nnabla.utils.nnabla_pb2": _NETWORKS,
     "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
 }

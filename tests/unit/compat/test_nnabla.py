@@ -163,6 +163,7 @@ def test_the_command_takes_nn_core_even_if_nnabla_is_installed(tmp_path, monkeyp
 
 MISSES = {
     "import nnabla.utils.nvml": "nnabla.utils.nvml: nn_ext_cuda.memory_info()",
+    "import nnabla.utils.load_function": "nnabla.utils.load_function: nn_core.function.Affine(ctx, base_axis=1)",
     "import nnabla.utils.get_file_handle": "nnabla.utils.get_file_handle: nn_core.utils.save",
     "from nnabla.grad import GradEndFunction": "nnabla.grad.GradEndFunction: the function nn_core.grad",
     "import nnabla as nn; nn.ProtoVariable": "nnabla.ProtoVariable: a graph of Variables",
