@@ -325,7 +325,7 @@ def _write_files(
     for start, samples in _portions(source, samples_per_file):
         name = f"{prefix}_{start:08d}_{start + len(samples) - 1:08d}{extension}"
         columns = zip(source.variables, zip(*samples, strict=True), strict=True)
-        content = kind.pack({variable: _stacked(variable, values) for variable, values in columns})
+        content = kind.pack({variable: _stacked(source, variable, values) for variable, values in columns})
         _write(folder / name, content, written)
         rows.append((name, len(samples), zlib.crc32(content)))
     checksums = {"variables": list(source.variables), "files": rows}
@@ -347,13 +347,21 @@ def _portions(data_source: DataSource, length: int) -> Iterator[tuple[int, list[
         yield start, [data_source._get_data(position) for position in range(start, end)]
 
 
-def _stacked(variable: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+def _file_of(source: DataSource) -> str:
+    """Return the path of the file that a source reads, with ": ", for a message; empty where there is none."""
+    path = getattr(source, "_path", None)
+    if isinstance(path, Path):
+        return f"{path}: "
+    return next(filter(None, map(_file_of, source.inner_sources)), "")
+
+
+def _stacked(source: DataSource, variable: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
     try:
         return np.stack([np.asarray(value) for value in values])
     except ValueError as error:
         shapes = sorted({np.shape(value) for value in values})
         raise DataSourceWithFileCacheError(
-            f"the values of {variable} must have one shape to be kept in files, got {shapes}"
+            f"{_file_of(source)}the values of {variable} must have one shape to be kept in files, got {shapes}"
         ) from error
 
 

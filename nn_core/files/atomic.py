@@ -21,6 +21,8 @@ try:
 except ImportError:  # Windows, where files that are open cannot be removed
     fcntl = None
 
+#: Longest path that a system takes.
+_LONGEST_PATH: Final = 4096
 _PARTIAL: Final = re.compile(r"\..+\.[0-9a-f]{8}\.partial")
 #: Characters of the name of the target in that of its partial file: with four bytes each, it still has at most 255.
 _SHOWN_CHARACTERS: Final = 50
@@ -113,6 +115,12 @@ def _kind(mode: int) -> str:
     return "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
 
 
+def _shown(path: str | os.PathLike[str]) -> str:
+    """Return the path as it was given; the end of one that no system takes says nothing."""
+    text = os.fspath(path)
+    return text if len(text) <= _LONGEST_PATH else quoted(text)
+
+
 def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a regular file for reading.
 
@@ -140,7 +148,7 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENAMETOOLONG):  # the others, such as permissions, are not about the path
             raise
-        raise FileFormatError(f"{quoted(os.fspath(path))}: it must be a regular file, got: {error.strerror}") from error
+        raise FileFormatError(f"{_shown(path)}: it must be a regular file, got: {error.strerror}") from error
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
