@@ -51,6 +51,10 @@ CASES = {
         3,
     ),
     "grouped": ("GroupQueryAttention", {"num_heads": N, "kv_num_heads": 2}, {**GROUPED, "k": None, "v": None, **LENGTHS}, 3),
+    "grouped_window": (
+        "GroupQueryAttention", {"num_heads": N, "kv_num_heads": 2, "local_window_size": 2},
+        {**GROUPED, "k": None, "v": None, **LENGTHS}, 3,
+    ),
     "grouped_rotary": (
         "GroupQueryAttention",
         {"num_heads": N, "kv_num_heads": 2, "do_rotary": 1},
@@ -90,8 +94,17 @@ def test_attention_is_that_of_onnxruntime(case):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6)
 
 
-def test_samples_of_different_lengths_are_refused(monkeypatch):
+def test_shorter_samples_are_those_of_onnxruntime_but_for_their_padding(monkeypatch):
     monkeypatch.setitem(CASES["grouped"][2], "lengths", np.array([2, 1], np.int32))
     made, feed = model("grouped")
-    with pytest.raises(ArgumentError, match=r"GroupQueryAttention .*samples of different lengths.*\(2, 1\), 3 keys"):
+    (found, *_), (wanted, *_) = prepare(made).run(feed), expected(made, feed)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5, atol=5e-6)
+    np.testing.assert_allclose(found[1, :2], wanted[1, :2], rtol=1e-5, atol=5e-6)
+
+
+def test_pasts_of_different_lengths_are_refused(monkeypatch):
+    for name, value in (("k", drawn(B, 2, 2, D)), ("v", drawn(B, 2, 2, D)), ("lengths", np.array([4, 3], np.int32))):
+        monkeypatch.setitem(CASES["grouped"][2], name, value)
+    made, feed = model("grouped")
+    with pytest.raises(ArgumentError, match=r"GroupQueryAttention .*pasts of different lengths.*\(4, 3\), 5 keys"):
         prepare(made).run(feed)

@@ -43,9 +43,13 @@ def _joined(x: nn.Variable) -> nn.Variable:
     return F.reshape(F.transpose(x, (0, 2, 1, 3)), (batch, steps, n_heads * features))
 
 
-def _later(n_queries: int, n_keys: int, masked: float) -> nn.Variable:
-    """Return what is added to the scores of keys that come after a query; the last query is at the last key."""
+def _later(n_queries: int, n_keys: int, masked: float, window: int = -1) -> nn.Variable:
+    """Return what is added to the scores of keys that come after a query, or before the last `window` ones that it sees; the
+    last query is at the last key.
+    """
     is_seen = np.tril(np.ones((n_queries, n_keys), dtype=bool), n_keys - n_queries)
+    if window > 0:
+        is_seen &= ~np.tril(np.ones((n_queries, n_keys), dtype=bool), n_keys - n_queries - window)
     return _constant(np.where(is_seen, 0.0, masked)[None, None])
 
 
@@ -139,9 +143,12 @@ def _biases(node: Node, sizes: list[int]) -> list[nn.Variable | None]:
 
 @operator("GroupQueryAttention", domains=_DOMAINS)
 def _group_query_attention(node: Node) -> Made:
-    """Attend with heads that share keys and values; every query sees the keys up to its own."""
+    """Attend with heads that share keys and values; every query sees the keys up to its own, or the last ones of these.
+
+    Samples without a past may be shorter than the others: no query of theirs sees the padding after them.
+    """
     _refuse_given(node, *range(9, 16))
-    for name, plain in (("local_window_size", -1), ("softcap", 0.0), ("smooth_softmax", 0), ("qk_output", 0)):
+    for name, plain in (("softcap", 0.0), ("smooth_softmax", 0), ("qk_output", 0)):
         if node.attr(name, plain) != plain:
             raise UnsupportedError(name)
     n_heads, n_shared = node.attr("num_heads"), node.attr("kv_num_heads")
@@ -154,10 +161,11 @@ def _group_query_attention(node: Node) -> Made:
         q, k = (_turned(one, *angles, node.attr("rotary_interleaved", 0)) for one in (q, k))
     k, v = _continued(past_key, k), _continued(past_value, v)
     n_keys = k.shape[2]
-    if set(node.ints(5)) != {n_keys - 1}:
-        raise UnsupportedError(f"samples of different lengths, or buffers for more: seqlens_k {node.ints(5)}, {n_keys} keys")
+    if past_key is not None and set(node.ints(5)) != {n_keys - 1}:
+        raise UnsupportedError(f"pasts of different lengths, or buffers for more: seqlens_k {node.ints(5)}, {n_keys} keys")
     keys, values = (_repeated(one, n_heads // n_shared) for one in (k, v))
-    return [_attended(node, q, keys, values, _later(q.shape[2], n_keys, -np.inf)), k, v][: len(node.proto.output)]
+    seen = _later(q.shape[2], n_keys, -np.inf, node.attr("local_window_size", -1))
+    return [_attended(node, q, keys, values, seen), k, v][: len(node.proto.output)]
 
 
 def _grouped(node: Node, counts: Sequence[int]) -> list[nn.Variable]:
