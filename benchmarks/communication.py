@@ -2,6 +2,7 @@
 
     nn-core launch -n 2 -m benchmarks.communication
     nn-core launch -n 2 -m benchmarks.communication --mb 10 --markdown
+    nn-core launch -n 2 -m benchmarks.communication --small
 
 What is compared runs in turns, so that both sides see the same load of the machine, and the ratios of the turns count, not the
 times. Times include waiting for other programs on the same cores.
@@ -20,7 +21,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 
-SMALL = (4, 1024, 16384, 262144)
+SMALL = (4, 1024, 16384, 65536, 262144)
 #: Parameters of ResNet-50, and bytes per second that are left of 1 Gbit/s after headers (taken, not measured).
 RESNET50, BYTES_OF_GBIT = 25_557_032, 0.11e9
 
@@ -53,7 +54,7 @@ def in_turns(comm, calls, rounds, repeats):
     return rows
 
 
-def small_sums(comm, rounds):
+def small_sums(comm, rounds, repeats=300):
     """Return sums of few bytes: the library's own, and the communicator's, which agrees on what is summed first."""
     from mpi4py import MPI
 
@@ -66,7 +67,7 @@ def small_sums(comm, rounds):
             (own, lambda raw=raw: world.Allreduce(MPI.IN_PLACE, raw, MPI.SUM), ""),
             (f"all_reduce, {n_bytes} B", lambda array=array: comm.all_reduce(array, inplace=True), own),
         ]
-        rows += in_turns(comm, calls, rounds, 300 if n_bytes < 100_000 else 30)
+        rows += in_turns(comm, calls, rounds, repeats if n_bytes < 100_000 else max(repeats // 10, 1))
     return rows
 
 
@@ -144,24 +145,36 @@ def on_paper():
             yield gbit, n_ranks, *values, values[0] * n_ranks / (n_ranks - 1)
 
 
+def print_rows(rows, markdown):
+    """Print measurements, and return the format of a row."""
+    form = "| {} | {} | {} | {} |" if markdown else "{:32} {:>12} {:>12} {}"
+    for row in rows:
+        ratio = f"{row.ratio:.2f} x {row.against}" if row.against else ""
+        print(form.format(row.name, f"{1e6 * row.time_s:.1f} us", f"{1e6 * row.best_s:.1f} us", ratio))
+    return form
+
+
 def main():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mb", type=float, default=100, help="size of the large array")
     parser.add_argument("--rounds", type=int, default=15, help="number of turns")
+    parser.add_argument("--small", action="store_true", help="small sums alone, in many short turns, for a busy machine")
     parser.add_argument("--markdown", action="store_true", help="print tables for benchmarks/results")
     options = parser.parse_args()
     comm = C.MultiProcessCommunicator(nn.Context(), timeout_s=120)
     comm.init()
     n_bytes = int(options.mb * 1e6) // 4 * 4
+    if options.small:
+        rows = small_sums(comm, 20 * options.rounds, 15)
+        if not comm.rank:
+            print_rows(rows, options.markdown)
+        return
     small, large = small_sums(comm, options.rounds), large_sums(comm, n_bytes, options.rounds)
     stepped, n_gradient_bytes = steps(comm, options.rounds)
     if comm.rank:
         return
-    form = "| {} | {} | {} | {} |" if options.markdown else "{:32} {:>12} {:>12} {}"
-    for row in [*small, *large, *stepped]:
-        ratio = f"{row.ratio:.2f} x {row.against}" if row.against else ""
-        print(form.format(row.name, f"{1e6 * row.time_s:.1f} us", f"{1e6 * row.best_s:.1f} us", ratio))
+    form = print_rows([*small, *large, *stepped], options.markdown)
     for line in model(comm, large, small, stepped, n_bytes, n_gradient_bytes):
         print(line)
     for gbit, n_ranks, single, half, needed in on_paper():
