@@ -46,3 +46,4 @@ $(VENV)/.docs: $(VENV)/.extensions
 docs-site: $(VENV)/.docs ## run the tutorials and build the documentation as a site into build/site
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.site.tutorials # small networks: on a busy machine two threads take twice as long
 	$(BIN)/mkdocs build --quiet
+	$(BIN)/python -m tools.site.search build/site

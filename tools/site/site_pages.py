@@ -5,6 +5,7 @@ The pages of the functions are made from the specification.
 ``make docs-site`` runs ``python -m tools.site.tutorials`` first, which writes the outputs and pictures of the tutorials.
 """
 
+import functools
 import posixpath
 import re
 from pathlib import Path
@@ -15,6 +16,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from tools.site.function_pages import overview, pages
+from tools.site.references import entries, with_members
+from tools.site.search import weight
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Outputs and pictures of the tutorials.
@@ -54,6 +57,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links to files outside of docs/ lead to their pages."""
     uri = page.file.src_uri
+    page.meta["search"] = {"boost": weight(uri)}
+    if uri.startswith("api/"):
+        markdown = with_members(markdown, _classes())
     if uri.startswith("tutorials/"):
         return markdown
     if uri == "reference/index.md":
@@ -68,6 +74,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return match.group(1) + posixpath.relpath(_uri(target), posixpath.dirname(uri) or ".") + match.group(3)
 
     return _LINK.sub(replace, markdown)
+
+
+@functools.cache
+def _classes() -> dict[str, type]:
+    return entries(ROOT / "docs" / "api")
 
 
 def _uri(path: Path) -> str:
