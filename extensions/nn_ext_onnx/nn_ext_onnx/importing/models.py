@@ -11,10 +11,11 @@ import onnx
 from google.protobuf.message import DecodeError
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, budget, open_to_read
+from nn_core.ext import ArgumentError, FileFormatError, budget
 from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_in_file, n_written_out, require_written_out
 from nn_ext_onnx.importing.checking import check
 from nn_ext_onnx.importing.external import read_external
+from nn_ext_onnx.importing.mapping import read_mapped, read_whole
 from nn_ext_onnx.importing.operators import load_operators
 from nn_ext_onnx.importing.sequences import given_value, plain
 from nn_ext_onnx.importing.values import (
@@ -91,7 +92,7 @@ def load(
         >>> network.outputs["y"].shape, network.outputs["y"].parent.name
         ((3, 2), 'Tanh')
     """
-    model, base = read_model(source)
+    model, base = read_model(source, is_mapped=True)
     try:
         return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
     except (ArgumentError, FileFormatError) as error:
@@ -100,8 +101,12 @@ def load(
         raise type(error)(f"{os.fspath(source)}: {error}") from error.__cause__
 
 
-def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+def read_model(source: Any, is_mapped: bool = False) -> tuple[onnx.ModelProto, Path | None]:
     """Return a model and the folder of its external data.
+
+    Args:
+        source: a path, the bytes of a file, or a model.
+        is_mapped: whether large weights stay in the file, which must not change until the graph is built.
 
     Raises:
         FileFormatError: when the bytes are no model.
@@ -112,8 +117,8 @@ def read_model(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     name = "model"
     if not isinstance(source, bytes):
         path = Path(source)
-        with open_to_read(path) as file:
-            name, base, source = path.name, path.parent, file.read()
+        name, base = path.name, path.parent
+        source = read_mapped(path) if is_mapped else read_whole(path)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(source)

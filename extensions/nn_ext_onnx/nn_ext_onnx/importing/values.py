@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
@@ -136,17 +137,27 @@ class Value:
                 array = array.astype(np.float32, copy=False)
             self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
             self._variable.name = self.name
+            _release(self._array)
         return self._variable
 
     def changed(self, array: Array) -> nn.Variable:
         """Make the variable of a parameter from its numbers in another layout."""
         self._variable = Value(self.name, self.dtype, array, is_parameter=True).variable
+        _release(self._array)
         return self._variable
 
     @property
     def has_variable(self) -> bool:
         """Whether a variable was made for it."""
         return self._variable is not None
+
+
+def _release(array: Any) -> None:
+    """Let the system take the memory of an array that is mapped from a file, and was copied."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    if isinstance(array, mmap.mmap) and hasattr(array, "madvise"):
+        array.madvise(mmap.MADV_DONTNEED)
 
 
 class SequenceValue(Value):
