@@ -97,7 +97,11 @@ class _Derived:
         return self
 
     def __deepcopy__(self, memo: object) -> Any:
-        return self
+        """Another object that remembers the same, as programs expect of a deep copy that is of none of Python's types."""
+        kind: Any = type(self)
+        made = kind(self)
+        vars(made).update(vars(self))
+        return made
 
 
 class Length(_Derived, int):
