@@ -104,6 +104,28 @@ def test_what_no_rank_has_written_stays_so():
     assert LocalCommunicator.run(3, program) == [([5, 5], [3, 3])] * 3
 
 
+def test_one_array_that_some_ranks_have_not_written():
+    """It takes the shorter way on those that have, which agrees with the longer one of the others."""
+
+    def program(comm):
+        x = nn.NdArray((3,))
+        if comm.rank != 1:
+            x.data = comm.rank + 1
+        comm.all_reduce(x, division=comm.size == 3)
+        nobody = nn.NdArray((2,))
+        comm.all_reduce(nobody)
+        narrow = nn.NdArray.from_numpy_array(np.arange(6.0).reshape(2, 3)).narrow(1, 0, 2)
+        comm.all_reduce(narrow)
+        with pytest.raises(CommunicationError, match="an array must have one dtype on all ranks"):
+            comm.all_reduce(nn.NdArray.from_numpy_array(np.ones(2, "float32" if comm.rank else "int32")))
+        return x.data.tolist(), nobody.is_unwritten, narrow.data.tolist()
+
+    for size, total in ((2, 1.0), (3, 4 / 3)):
+        expected = [[0, size], [3 * size, 4 * size]]
+        for found, is_unwritten, narrow in LocalCommunicator.run(size, program):
+            assert found == pytest.approx([total] * 3) and is_unwritten and narrow == expected
+
+
 def test_dtypes_must_agree():
     def program(comm):
         with pytest.raises(CommunicationError, match="all_reduce: an array must have one dtype on all ranks, got float"):
