@@ -18,6 +18,7 @@ from nn_core.engine.graph.call import KERNELS_VERSION
 from nn_core.engine.graph.conversion import Conversion
 from nn_core.engine.graph.failure import name_pass, note_node
 from nn_core.engine.graph.hooks import NodeHook
+from nn_core.engine.graph.kept_weights import Weights, held_by
 from nn_core.engine.graph.memory import Arena, Slot
 from nn_core.engine.graph.node import Node, Value, forward_order
 from nn_core.engine.graph.plan_cache import Plans
@@ -148,6 +149,8 @@ class Plan:
         self.gone = BufferLease(owner, False)
         self.signature: tuple[Any, ...] = ()
         self.version = -1
+        #: the version for which the plan, and the others of its kind, did not fit
+        self.missed = -1
         self._steps: list[Step] | None = None
         self._weights: Weights | None = None
         self._runs = 0
@@ -373,29 +376,7 @@ class Plan:
 
     def _version_of(self, slot: Slot | None) -> Callable[[], object] | None:
         """Return a function that tells what an array holds, see `KernelExtras`; None where the pass itself writes to it."""
-        return None if slot is None or slot[0] in self.rewritten else functools.partial(_held_by, *slot)
-
-
-class Weights:
-    """The leaves of which steps keep copies in a layout of their own; see `Step` of `nn_core.typing`."""
-
-    def __init__(self, leaves: Sequence[tuple[SyncedArray, Key]], steps: list[Step]) -> None:
-        #: the steps to run while the leaves are unchanged
-        self.steps = steps
-        self._leaves = leaves
-        self._seen: list[object] = []
-
-    def are_unchanged(self) -> bool:
-        """Return whether nobody can have written to the leaves since the last call."""
-        seen = [_held_by(synced, key) for synced, key in self._leaves]
-        unchanged = None not in seen and seen == self._seen
-        self._seen = seen
-        return unchanged
-
-
-def _is_exported(synced: SyncedArray, key: Key) -> bool:
-    latest = synced.latest
-    return synced.is_exported(key) or (latest is not None and latest != key and synced.is_exported(latest))
+        return None if slot is None or slot[0] in self.rewritten else functools.partial(held_by, *slot)
 
 
 def _trusting(step: Any) -> Step:
@@ -405,14 +386,6 @@ def _trusting(step: Any) -> Step:
 def _neighbourhood(entry: Entry) -> tuple[Any, Space | None]:
     """Return what neighbours must have in common to be merged: the `fuse` of their backend, and the memory space."""
     return extra(type(entry.backend), "fuse") if is_enabled("fuse") else None, entry.space
-
-
-def _held_by(synced: SyncedArray, key: Key) -> object:
-    """Return a value that stays equal as long as an array holds the same.
-
-    None where a plan computes the values, or a user may write unseen.
-    """
-    return None if synced.lease is not None or _is_exported(synced, key) else (synced, synced.modifications)
 
 
 def bind(runner: Runner, arrays: Sequence[Array | None]) -> Step:
@@ -469,8 +442,12 @@ def current_plan(plans: Mapping[Any, list[Any]], kind: Any, roots: Sequence[Valu
         return None
     plan = known[0]
     if plan.version != GRAPH_VERSION.value:
+        # a kind that does not fit is asked for in each pass: that which overwrites gradients, where they are added up
+        if plan.missed == GRAPH_VERSION.value:
+            return None
         plan = _searched(known, roots)
         if plan is None:
+            known[0].missed = GRAPH_VERSION.value
             return None
     for lease in plan.leases:  # as `may_read`, which would be one more call in each pass
         if not lease.alive:

@@ -1,6 +1,7 @@
 """Tracing: a profiler, a counter of calls and an exporter of spans, written as a plugin would."""
 
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from nn_core.engine.graph import tracing
+from nn_core.engine.graph import plan, tracing
 from nn_core.errors import ArgumentError
 from nn_core.ext import TracedCall, find_extension, trace_calls
 from nn_core.settings import disabled_optimizations
@@ -163,3 +164,22 @@ def test_functions_of_plugins_name_them(kinds):
     with trace_calls(calls.append):
         F.kinds_count_positive(x).forward()
     assert isinstance(calls[0], TracedCall) and (calls[0].function, calls[0].plugin) == ("kinds_count_positive", "kinds")
+
+
+def test_nothing_is_paid_when_nobody_listens_any_more(monkeypatch):
+    """Gradients are added up, so that the plan of the first pass, which overwrote them, fits no more."""
+    signatures = []
+    signature_of = plan.signature_of
+    monkeypatch.setattr(plan, "signature_of", lambda *given: (signatures.append(given), signature_of(*given))[1])
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32), need_grad=True)
+    y = F.sum(F.tanh(F.tanh(x)))
+    for listens in (False, True, False):
+        for _ in range(3):
+            with trace_calls(lambda call: None) if listens else nullcontext():
+                y.forward()
+                y.backward()
+    signatures.clear()
+    for _ in range(3):
+        y.forward()
+        y.backward()
+    assert signatures == []
