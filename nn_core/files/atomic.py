@@ -62,7 +62,7 @@ def atomic_writer(target: PathOrFile, n_bytes: int = 0) -> Iterator[IO[bytes]]:
     if not isinstance(target, (str, os.PathLike)):
         yield target
         return
-    path = Path(os.path.realpath(target)) if Path(target).is_symlink() else Path(target)
+    path = _real_path(target)
     unfinished = path.with_name(f".{path.name[:_SHOWN_CHARACTERS]}.{secrets.token_hex(4)}.partial")
     try:
         with _opened(unfinished, path) as file:
@@ -113,6 +113,19 @@ def _opened(unfinished: Path, target: Path) -> IO[bytes]:
 
 def _kind(mode: int) -> str:
     return "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
+
+
+def _real_path(target: str | os.PathLike[str]) -> Path:
+    """Return the path that is written: that which a link points to."""
+    if "\0" in os.fspath(target):
+        raise ArgumentError(f"a path must have no NUL character, got {quoted(os.fspath(target))}")
+    path = Path(target)
+    if not path.is_symlink():
+        return path
+    real = Path(os.path.realpath(path))
+    if real.is_symlink():
+        raise ArgumentError(f"{_shown(path)}: a link must lead to a file or a place for one, got a link to itself")
+    return real
 
 
 def _shown(path: str | os.PathLike[str]) -> str:

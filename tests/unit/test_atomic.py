@@ -118,3 +118,11 @@ def test_readers_refuse_what_is_no_file(extension, tmp_path):
     for path in (endless, pipe):
         with pytest.raises(FileFormatError, match="must be a regular file, got a device, a pipe or a socket"):
             nn.load_parameters(path)
+
+
+def test_a_link_to_itself_and_a_path_with_nul_are_refused(tmp_path):
+    (loop := tmp_path / "loop.npz").symlink_to(loop)
+    for path, told in [(loop, "a link must lead to a file"), (f"{tmp_path}/a\0b.npz", "a path must have no NUL character")]:
+        with pytest.raises(ArgumentError, match=told), atomic_writer(path):
+            pass
+    assert loop.is_symlink()

@@ -69,6 +69,7 @@ def test_every_variable_is_read():
         ("NN_CORE_STOP_SIGNALS", "HUP", "must be names of signals that can be handled, such as SIGHUP,SIGUSR1, got 'HUP'"),
         ("NN_CORE_STOP_SIGNALS", "SIGKILL", "must be names of signals that can be handled, .*, got 'SIGKILL'"),
         ("NN_CORE_REQUEUE_STATUS", "256", "NN_CORE_REQUEUE_STATUS: must be an exit status from 1 to 255, got 256"),
+        pytest.param("NN_CORE_CACHE_MB", "9" * 5000, "NN_CORE_CACHE_MB: must be an integer of at least 1", id="digits"),
         ("NN_CORE_NUM_THREADS", "two", "NN_CORE_NUM_THREADS: must be an integer of at least 1, got 'two'"),
     ],
 )

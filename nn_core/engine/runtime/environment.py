@@ -12,6 +12,8 @@ from typing import Final
 
 from nn_core.errors import ArgumentError
 
+#: Digits of a count; Python refuses to read thousands.
+_MOST_DIGITS: Final = 18
 _LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _BOOLS: Final = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 
@@ -41,7 +43,7 @@ def read_count(environment: Mapping[str, str], name: str) -> int | None:
     text = environment.get(name, "")
     if not text:
         return None
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
         raise ArgumentError(f"{name}: must be an integer of at least 1, got {text!r}")
     return int(text)
 
