@@ -484,3 +484,10 @@ def test_products_are_cumulated():
     y, z = run_model(model, [np.array([[1, 2, 3], [4, 5, 6]], np.float32)])
     assert y.tolist() == [[1, 2, 6], [4, 20, 120]]
     assert z.tolist() == [[6, 3, 1], [30, 6, 1]]
+
+
+def test_equations_of_other_signs_are_refused_before_their_shapes_are_inferred():
+    model = text_model('(float[2, 2] x, float[2, 2] y) => (float[A, B] z) { z = Einsum<equation = "ij,jk->ik">(x, y) }')
+    model.graph.node[0].attribute[0].s = b"ij,j\x87->ik"
+    with pytest.raises((ArgumentError, FileFormatError), match=r"Einsum .*|UTF-8|utf-8"):
+        load(model)

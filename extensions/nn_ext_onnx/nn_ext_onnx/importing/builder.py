@@ -1,6 +1,7 @@
 """From the nodes of a model to a graph of nn_core."""
 
 import functools
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -454,6 +455,8 @@ def _is_inferable(node: Node) -> bool:
     """Return whether types follow from those of the inputs: loops may carry other kinds of values than they get, and files
     give numbers with an axis to Range.
     """
+    if node.kind == "Einsum" and not re.fullmatch(r"[A-Za-z,.>\s-]*", node.attr("equation", "")):
+        raise UnsupportedError("an equation of other signs than letters")  # of which the inference finds no end
     is_loose = node.kind == "Range" and any(value is not None and value.ndim for value in node.inputs)
     return not is_loose and all(map(is_tensor, node.inputs))
 
