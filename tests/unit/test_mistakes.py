@@ -370,7 +370,7 @@ MISTAKES = {
     "get_extension_context: gpu": lambda: get_extension_context("gpu"),
     "get_extension_context: type_config": lambda: get_extension_context("cpu", type_config="double-ish"),
     "get_extension_context: device of the CPU": lambda: get_extension_context("cpu", device_id="4000"),
-    "get_extension_context: device 7 of the CPU": lambda: get_extension_context("cpu", device_id="7"),
+    "get_extension_context: device 97 of the CPU": lambda: get_extension_context("cpu", device_id="97"),
     "get_extension_context: device -1": lambda: get_extension_context("cpu", device_id=-1),
     "Context: device": lambda: nn.Context(["cpu"], device_id="gpu0"),
     "Context: device of NumPy": lambda: nn.Context(["cpu"], device_id=np.ones(2)),
@@ -485,7 +485,7 @@ HINTS = {
     "data_iterator_simple: misspelled": "^data_iterator_simple: .*'shufle'; did you mean 'shuffle'",
     "Updater: loss of a batch": r"hint: F.mean\(loss\)",
     "Monitor: path": r"hint: Monitor\('log'\)",
-    "get_extension_context: device 7 of the CPU": "device_id must be 0 .*on the CPU.* got '7'",
+    "get_extension_context: device 97 of the CPU": "device_id must be 0 .*on the CPU.* got '97'",
     "np.mean(x)": "hint: use nn_core.functions.mean",
 }
 

@@ -124,7 +124,7 @@ def test_the_extension_decides_the_format(tmp_path):
     for call in (net.save_parameters, net.load_parameters):
         with pytest.raises(ArgumentError, match=r"_parameters: the extension must be one of .h5, .npz, .*, got '.abc'"):
             call(tmp_path / "m.abc")
-    with pytest.raises(ArgumentError, match=r"must be one that is written, got '\.pt', which is only read"):
+    with pytest.raises(ArgumentError, match=r"must be one in which parameters are written, got '\.pt', which is only read"):
         net.save_parameters(tmp_path / "m.pt")
     assert not (tmp_path / "m.pt").exists()
 

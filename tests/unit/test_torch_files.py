@@ -66,7 +66,7 @@ def test_other_contents_are_refused(name, message):
 
 
 def test_files_of_pytorch_are_not_written(tmp_path):
-    with pytest.raises(ArgumentError, match=r"must be one that is written, got '\.pth', which is only read"):
+    with pytest.raises(ArgumentError, match=r"must be one in which parameters are written, got '\.pth', which is only read"):
         nn.save_parameters(tmp_path / "w.pth", {"w": nn.Variable((2,))})
     assert not list(tmp_path.iterdir())
 

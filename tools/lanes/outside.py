@@ -38,11 +38,12 @@ class Outside:
     def of(self, folder: Path) -> Iterator[None]:
         """Notice what is touched outside of `folder`."""
         self.touched.clear()
+        writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # of modules that are imported meanwhile
         self._folder = os.path.realpath(folder)
         try:
             yield
         finally:
-            self._folder = None
+            self._folder, sys.dont_write_bytecode = None, writes_bytecode
 
     def _notice(self, event: str, args: tuple[Any, ...]) -> None:
         if self._folder is None:

@@ -63,7 +63,7 @@ class TensorSpec:
 
 
 def _is_kept(values: Array, converted: Array) -> bool:
-    """Whether integers are equal, and finite numbers are finite."""
+    """Return whether integers are equal, and finite numbers are finite."""
     if values.dtype.kind == "f":
         return bool((np.isfinite(converted) == np.isfinite(values)).all())
     with np.errstate(invalid="ignore"):

@@ -13,7 +13,9 @@ from nn_core.errors import PluginError
 
 @cache
 def giving_variables(target: Callable[..., Any], label: str) -> Callable[..., Any]:
-    """Return a function of a plugin, refused where it returns no Variable or NdArray, nor any among other things.
+    """Return a function of a plugin, refused where it is given Variables or NdArrays and returns none.
+
+    One without such inputs may compute anything, such as a tree of classes from their frequencies.
 
     Args:
         target: The function.
@@ -26,7 +28,7 @@ def giving_variables(target: Callable[..., Any], label: str) -> Callable[..., An
     @wraps(target)
     def checked(*args: Any, **kwargs: Any) -> Any:
         result = target(*args, **kwargs)
-        if not _has_variables(result):
+        if not _has_variables(result) and _has_variables((*args, *kwargs.values())):
             raise PluginError(f"{label}: must return Variables, got {described(result)}")
         return result
 
