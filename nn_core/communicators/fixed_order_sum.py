@@ -1,6 +1,7 @@
 """The sum of flat arrays over a group of ranks: by the engine, or in an order of our own."""
 
 from collections.abc import Generator
+from typing import Final
 
 import numpy as np
 
@@ -8,8 +9,11 @@ from nn_core.communicators.engine import Handle
 from nn_core.communicators.group import Circle
 from nn_core.communicators.packing import memory_of
 from nn_core.communicators.reduced_arrays import Live
-from nn_core.communicators.reduction_tree import SMALL, tree_all_reduce, tree_sum
+from nn_core.communicators.reduction_tree import tree_all_reduce, tree_sum
 from nn_core.typing import Array
+
+#: From so many elements on, two ranks exchange their numbers: below, MPICH's own sum takes half the time, above twice.
+_EXCHANGED: Final = 1 << 22
 
 
 def total_of(circle: Circle, flat: Array, deterministic: bool, wire: str | None) -> Array:
@@ -50,7 +54,6 @@ def _is_engines_own(circle: Circle, flat: Array, deterministic: bool, wire: str 
     """Return whether the sum of the engine has the bits of the one in a fixed order, or no order is asked for."""
     if wire is not None and flat.dtype == np.float32:
         return False
-    # The sum of two numbers, and sums of whole numbers, have no order. Large arrays of two ranks are exchanged all
-    # the same: that takes half the time of MPICH's sum.
-    ordered = flat.dtype.kind == "f" and (circle.size > 2 or flat.size > SMALL)
+    # the sum of two numbers, and sums of whole numbers, have no order
+    ordered = flat.dtype.kind == "f" and (circle.size > 2 or flat.size > _EXCHANGED)
     return not (ordered and deterministic)
