@@ -236,28 +236,30 @@ def _fitting_template(structure: replay.Structure, completions: Completions | No
 
 def backward_plan(root: Value, own_start: bool, clear_buffer: bool, completions: Completions | None = None) -> BackwardPlan:
     """Return the plan for `root` that fits which leaf gradients are zero now; compiled if there is none."""
-    plans = plans_of(root)
-    for overwrite in (True, False):
-        kind = "backward", own_start, clear_buffer, completions, overwrite
-        plan: BackwardPlan | None = current_plan(plans, kind, (root,))
-        if plan is not None and not (plan.private and plan.is_outdated()) and plan.take_zeros(overwrite):
-            return plan
+    kind = own_start, clear_buffer, completions
+    plan = _kept_plan(root, kind)
+    if plan is not None:
+        return plan
     order = forward_order((root,))
     outdated = outdated_among(order)
-    if outdated:
-        plan = _plan_with_outdated(root, (own_start, clear_buffer, completions), outdated)
-        if plan is not None:
-            return plan
-    plan, overwrite = _compiled(root, order, own_start, clear_buffer, completions, outdated)
-    remember(plans, ("backward", own_start, clear_buffer, completions, overwrite, *outdated), plan)
+    plan = _kept_plan(root, kind, outdated) if outdated else None
+    if plan is None:
+        plan, overwrite = _compiled(root, order, own_start, clear_buffer, completions, outdated)
+        remember(plans_of(root), ("backward", *kind, overwrite, *outdated), plan)
     return plan
 
 
-def _plan_with_outdated(root: Value, kind: tuple[Any, ...], outdated: Sequence[Node]) -> BackwardPlan | None:
-    """Return the plan that was kept for passes that compute the private outputs of `outdated` functions again."""
+def _kept_plan(root: Value, kind: tuple[Any, ...], outdated: Sequence[Node] = ()) -> BackwardPlan | None:
+    """Return the plan that was kept for passes which compute the private outputs of just `outdated` functions again.
+
+    None where there is none that fits the graph and which leaf gradients are zero now.
+    """
+    plans = plans_of(root)
     for overwrite in (True, False):
-        plan: BackwardPlan | None = current_plan(plans_of(root), ("backward", *kind, overwrite, *outdated), (root,))
-        if plan is not None and plan.take_zeros(overwrite):
+        plan: BackwardPlan | None = current_plan(plans, ("backward", *kind, overwrite, *outdated), (root,))
+        if plan is None or (not outdated and plan.private and plan.is_outdated()):
+            continue
+        if plan.take_zeros(overwrite):
             return plan
     return None
 
