@@ -116,9 +116,14 @@ def _fused_chains(offered: OfferedFusion, order: Sequence[Node], readers: _Reade
     """Yield chains of `order` that have no function in common, each with the operator to run instead."""
     free = set(order)  # what an earlier fusion has taken is no function of `order` any more
     for node in order:
+        matches = _matches(offered, node, readers, free)
+        backend = kernel_of(node, {}).backend if matches and not offered.plugin else None
+        # only the backend knows whether one kernel of its own is faster than several
+        if backend is not None and offered.fusion.function not in extra(backend, "inference_fusions"):
+            continue
         # the longest chain that the operator takes
-        for match in reversed(_matches(offered, node, readers, free)):
-            fused = None if readers.separate(match.nodes) else _stand_in(offered, match)
+        for match in reversed(matches):
+            fused = None if readers.separate(match.nodes) else _stand_in(offered, match, backend)
             if fused is not None:
                 free.difference_update(match.nodes)
                 yield match.nodes, fused
@@ -207,12 +212,8 @@ class _Match:
         return [*self.nodes[0].inputs, *(value for node in self.nodes[1:] for value in node.inputs[1:])]
 
 
-def _stand_in(offered: OfferedFusion, match: _Match) -> Node | None:
-    """Return the operator to run instead of a chain; None where its backend or its rules do not want it."""
-    # only the backend knows whether one kernel of its own is faster than several
-    backend = None if offered.plugin else kernel_of(match.nodes[0], {}).backend
-    if backend is not None and offered.fusion.function not in extra(backend, "inference_fusions"):
-        return None
+def _stand_in(offered: OfferedFusion, match: _Match, backend: Backend | None) -> Node | None:
+    """Return the operator to run instead of a chain, by a kernel of `backend` if one is given; None where it is refused."""
     settings = offered.settings([node.args for node in match.nodes], match.args)
     node = None if settings is None else _operator(match, settings)
     kernel = None if node is None else _kernel_of(node, backend)
