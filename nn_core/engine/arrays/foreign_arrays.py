@@ -24,47 +24,38 @@ _NAMES: Final = frozenset(
 )
 
 
-def _is_ours(backend: Backend) -> bool:
-    return backend.name.partition(".")[0] in OWN_PACKAGES
-
-
 def made_array(backend: Backend) -> Callable[[Shape, str], Array]:
     """Return the method `empty` of a backend."""
-    make: Callable[[Shape, str], Array] = own_method(backend, "empty")
-    if _is_ours(backend):
-        return make
-
-    def empty(shape: Shape, dtype: str) -> Array:
-        return _fitting(backend, "empty", make(shape, dtype), tuple(shape), dtype)
-
-    return empty
+    return _checked(backend, "empty", lambda shape, dtype: (tuple(shape), dtype))
 
 
 def taken_array(backend: Backend) -> Callable[[Array], Array]:
     """Return the method `from_numpy` of a backend."""
-    take: Callable[[Array], Array] = own_method(backend, "from_numpy")
-    if _is_ours(backend):
-        return take
-
-    def from_numpy(array: Array) -> Array:
-        return _fitting(backend, "from_numpy", take(array), array.shape, _name(array.dtype))
-
-    return from_numpy
+    return _checked(backend, "from_numpy", _described)
 
 
 def given_array(backend: Backend) -> Callable[[Array], Array]:
     """Return the method `to_numpy` of a backend."""
-    give: Callable[[Array], Array] = own_method(backend, "to_numpy")
-    if _is_ours(backend):
-        return give
+    return _checked(backend, "to_numpy", _described)
 
-    def to_numpy(array: Array) -> Array:
-        found = give(array)
-        if not isinstance(found, np.ndarray):
-            raise PluginError(_refusal(backend, "to_numpy", "an array of NumPy", found))
-        return _fitting(backend, "to_numpy", found, tuple(array.shape), _name(array.dtype))
 
-    return to_numpy
+def _checked(backend: Backend, method: str, asked: Callable[..., tuple[Shape, str]]) -> Callable[..., Array]:
+    """Return a method of a backend whose result must have the shape and the dtype that `asked` reads off its arguments."""
+    call: Callable[..., Array] = own_method(backend, method)
+    if backend.name.partition(".")[0] in OWN_PACKAGES:
+        return call
+
+    def checked(*args: Any) -> Array:
+        found = call(*args)
+        if method == "to_numpy" and not isinstance(found, np.ndarray):
+            raise PluginError(_refusal(backend, method, "an array of NumPy", found))
+        return _fitting(backend, method, found, *asked(*args))
+
+    return checked
+
+
+def _described(array: Array) -> tuple[Shape, str]:
+    return tuple(array.shape), _name(array.dtype)
 
 
 def _fitting(backend: Backend, method: str, found: Any, shape: Shape, dtype: str) -> Array:
