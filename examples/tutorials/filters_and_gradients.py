@@ -25,6 +25,17 @@ def edges(images):
     return F.convolution(images, nn.Variable.from_numpy_array(SOBEL[None, None]), pad=(1, 1))
 
 
+def minimize(loss, rate, n_steps):
+    """Change the parameters of the present scope so that a loss becomes small."""
+    solver = S.Adam(rate)
+    solver.set_parameters(nn.get_parameters())
+    for _ in range(n_steps):
+        loss.forward(clear_no_need_grad=True)
+        solver.zero_grad()
+        loss.backward(clear_buffer=True)
+        solver.update()
+
+
 def learn_filter(images):
     """Return the filter (3, 3) of a convolution that was trained to find the edges."""
     x, t = nn.Variable(images.shape), nn.Variable(images.shape)
@@ -35,13 +46,7 @@ def learn_filter(images):
     with nn.parameter_scope("edges"):
         y = PF.convolution(x, 1, (3, 3), pad=(1, 1), with_bias=False)
         loss = F.mean(F.squared_error(y, t))
-        solver = S.Adam(0.05)
-        solver.set_parameters(nn.get_parameters())
-        for _ in range(300):
-            loss.forward(clear_no_need_grad=True)
-            solver.zero_grad()
-            loss.backward(clear_buffer=True)
-            solver.update()
+        minimize(loss, rate=0.05, n_steps=300)
         return nn.get_parameters()["conv/W"].d[0, 0].copy()
 
 
@@ -57,13 +62,7 @@ def train(images, labels):
     x.d, t.d = images, labels
     scores = network(x)
     loss = F.mean(F.softmax_cross_entropy(scores, t))
-    solver = S.Adam(0.01)
-    solver.set_parameters(nn.get_parameters())
-    for _ in range(60):
-        loss.forward(clear_no_need_grad=True)
-        solver.zero_grad()
-        loss.backward(clear_buffer=True)
-        solver.update()
+    minimize(loss, rate=0.01, n_steps=60)
     scores.forward(clear_buffer=True)
     return accuracy(scores.d, labels)
 

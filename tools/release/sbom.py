@@ -41,10 +41,10 @@ def bill_of_materials(wheel: Path) -> dict[str, Any]:
         metadata = email.message_from_bytes(archive.read(member))
         bundled = [_library(archive, found) for found in map(_BUNDLED.search, names) if found]
     needed = [_requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    component = _distribution(metadata, wheel)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    component = _distribution(metadata, wheel.name, digest)
     # one that extras need as well is required
     parts = [*bundled, *{part["bom-ref"]: part for part in sorted(needed, key=lambda part: part["scope"])}.values()]
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -60,9 +60,9 @@ def bill_of_materials(wheel: Path) -> dict[str, Any]:
     }
 
 
-def _distribution(metadata: email.message.Message, wheel: Path) -> dict[str, Any]:
+def _distribution(metadata: email.message.Message, file_name: str, digest: str) -> dict[str, Any]:
     name, version = canonicalize_name(str(metadata["Name"])), str(metadata["Version"])
-    purl = f"pkg:pypi/{name}@{version}?file_name={wheel.name}"
+    purl = f"pkg:pypi/{name}@{version}?file_name={file_name}"
     return {
         "type": "library",
         "bom-ref": purl,
@@ -71,7 +71,7 @@ def _distribution(metadata: email.message.Message, wheel: Path) -> dict[str, Any
         "description": str(metadata["Summary"]),
         "licenses": [{"expression": str(metadata["License-Expression"])}],
         "purl": purl,
-        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}],
+        "hashes": [{"alg": "SHA-256", "content": digest}],
     }
 
 
