@@ -277,7 +277,7 @@ class StateShards:
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
-        """Inside the ``with`` block, the state of the solver has no arrays: each rank saves those of its ``pieces()``."""
+        """Leave the arrays out of the state of the solver in a ``with`` block: each rank saves those of its ``pieces()``."""
         self._groups.leaves_out_states = True
         try:
             yield

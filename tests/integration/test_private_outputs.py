@@ -44,7 +44,7 @@ def replace_array(x, values):
 
 
 def replaced(name, index, way, write=assign, times=1):
-    """Gradients of all inputs after one of them got other values between the passes."""
+    """Return the gradients of all inputs after one of them got other values between the passes."""
     values, results = arrays(name, 2, 20), []
     function = KEEPING[name][0]
     for time in range(times):

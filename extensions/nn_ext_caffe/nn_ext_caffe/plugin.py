@@ -8,7 +8,7 @@ REQUIRES_CORE = ">=0.1,<0.2"
 
 @hookimpl
 def nn_core_file_formats() -> list[FileFormatInfo]:
-    """Files of Caffe that have a network and its weights."""
+    """Return the format of files of Caffe that have a network and its weights."""
     return [
         FileFormatInfo(
             name="caffe",

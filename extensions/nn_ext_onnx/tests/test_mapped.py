@@ -14,7 +14,7 @@ WEIGHTS = [np.random.default_rng(seed).normal(size=(64, 64)).astype(np.float32) 
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    """A model of two products; its files and tensors count as large."""
+    """Return a model of two products; its files and tensors count as large."""
     monkeypatch.setattr(mapping, "_LARGE_FILE", 1 << 10)
     monkeypatch.setattr(mapping, "_LARGE_TENSOR", 1 << 10)
     tensors = [numpy_helper.from_array(array, f"w{k}") for k, array in enumerate(WEIGHTS)]

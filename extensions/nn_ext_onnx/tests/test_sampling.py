@@ -66,7 +66,7 @@ def model(case):
 
 
 def given(made):
-    """Numbers for the inputs of a model: points of a grid reach over its border, integers are few."""
+    """Return numbers for the inputs of a model: points of a grid reach over its border, integers are few."""
     found = {}
     for entry in made.graph.input:
         shape = [axis.dim_value for axis in entry.type.tensor_type.shape.dim]

@@ -182,7 +182,7 @@ class Batcher:
         return batch
 
     def _is_wanted(self, request: _Request) -> bool:
-        """Whether a request still is to be computed; its future says so otherwise."""
+        """Return whether a request still is to be computed; its future says so otherwise."""
         if not request.future.set_running_or_notify_cancel():
             return False
         late = time.monotonic() - request.deadline

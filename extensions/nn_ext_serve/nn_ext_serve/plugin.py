@@ -8,5 +8,5 @@ REQUIRES_CORE = ">=0.1,<0.2"
 
 @hookimpl
 def nn_core_commands() -> list[CommandInfo]:
-    """Subcommands of ``nn-core``."""
+    """Return the subcommand of ``nn-core``."""
     return [CommandInfo(name="serve", help="Serve a network of a file by HTTP.", target="nn_ext_serve.commands:serve")]

@@ -51,7 +51,7 @@ def run(*args, code=0):
 
 @pytest.fixture
 def caught(monkeypatch):
-    """The arguments of a call that would serve."""
+    """Return the arguments of a call that would serve."""
     found = {}
     monkeypatch.setattr(
         commands, "run", lambda predictor, reload, **options: found.update(p=predictor, reload=reload, **options)

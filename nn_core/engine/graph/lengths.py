@@ -97,7 +97,7 @@ class _Derived:
         return self
 
     def __deepcopy__(self, memo: object) -> Any:
-        """Another object that remembers the same, as programs expect of a deep copy that is of none of Python's types."""
+        """Return another object that remembers the same, as programs expect of a deep copy of none of Python's types."""
         kind: Any = type(self)
         made = kind(self)
         vars(made).update(vars(self))

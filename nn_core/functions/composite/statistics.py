@@ -24,13 +24,13 @@ def statistics_over_others(x: Operand, kept: Sequence[int]) -> tuple[Operand, ..
 
 
 def with_statistics(y: Operand, x: Operand, kept: Sequence[int]) -> tuple[Operand, ...]:
-    """`y`, which was computed from x, then the mean and the biased variance of x, which are of the kind of `y`."""
+    """Return `y`, which was computed from x, then the mean and the biased variance of x, which are of the kind of `y`."""
     (x, _) = as_one_kind("normalization", x, y)
     return accompanied(y, (x,), lambda inputs: statistics_over_others(inputs[0], kept))
 
 
 def accompanied(y: Operand, inputs: Sequence[Any], make: Callable[[Sequence[Any]], Any]) -> tuple[Operand, ...]:
-    """`y`, then what `make` returns for the inputs of its function, which programs see among the outputs of that."""
+    """Return `y`, then what `make` returns for the inputs of its function, which programs see among the outputs of that."""
     made = make(inputs)
     if isinstance(y, Variable):
         note_companions(y, made, make)

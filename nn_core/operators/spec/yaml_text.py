@@ -21,7 +21,7 @@ _COLLECTIONS: Final = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
 
 def parse_yaml(text: str, file: str) -> Any:
-    """As `parse`, with the line of everything."""
+    """Return what `parse` returns, with the line of everything."""
     try:
         return Builder(file).built(yaml.parse(text, _SafeLoader))
     except yaml.YAMLError as error:

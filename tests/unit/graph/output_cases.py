@@ -22,15 +22,15 @@ class Calls:
         self.rng = np.random.RandomState(313)
 
     def leaf(self, *shape: int) -> Any:
-        """A variable with numbers from 0.5 to 1.5."""
+        """Return a variable with numbers from 0.5 to 1.5."""
         return self.nn.Variable.from_numpy_array((self.rng.rand(*shape) + 0.5).astype(np.float32), need_grad=True)
 
     def all(self) -> dict[str, Callable[[], Any]]:
-        """The calls by name."""
+        """Return the calls by name."""
         return {**self.normalizations(), **self.orders(), **self.recurrent(), **self.others()}
 
     def normalizations(self) -> dict[str, Callable[[], Any]]:
-        """Normalizations with and without their statistics."""
+        """Return normalizations with and without their statistics."""
         F, PF, leaf = self.functions, self.parametric, self.leaf
         x, (beta, gamma, mean, variance) = leaf(2, 4, 3, 3), [leaf(1, 4, 1, 1) for _ in range(4)]
         flags = {"": {}, ", output_stat": {"output_stat": True}}
@@ -61,7 +61,7 @@ class Calls:
         return calls
 
     def orders(self) -> dict[str, Callable[[], Any]]:
-        """Functions that find values, places, or both."""
+        """Return functions that find values, places, or both."""
         F, leaf = self.functions, self.leaf
         x = leaf(4, 5)
         calls: dict[str, Callable[[], Any]] = {}

@@ -18,7 +18,7 @@ OPTIONS = {"clip_norm": 0.5, "weight_decay": 1e-3}
 
 
 def run(comm, out, until, *, resume=True, checkpoint=None, **options):
-    """The parameters after training."""
+    """Return the parameters after training."""
     with make_data() as data:
         updater, parameters, _ = make_updater(comm, BATCH // 4, data, shards=4, **{**OPTIONS, **options})
         trainer = Trainer(updater, every(until), out, [checkpoint or Checkpoint(in_parts=True)])
@@ -27,7 +27,7 @@ def run(comm, out, until, *, resume=True, checkpoint=None, **options):
 
 
 def names_of(out):
-    """Names without token and digest."""
+    """Return names without token and digest."""
     return [name.rpartition("-")[0].rpartition("-")[0] if ".part-" in name else name for name in files(out)]
 
 

@@ -38,7 +38,7 @@ def slow(seconds, function):
 
 
 def trained(comm, out, *, slow_rank=-1, seconds=0.02, **options):
-    """The log, and what was written."""
+    """Return the log, and what was written."""
     file, log = io.StringIO(), Log()
     with make_data() as data:
         if comm.rank == slow_rank:
