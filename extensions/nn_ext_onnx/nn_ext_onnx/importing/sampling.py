@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -56,14 +56,7 @@ def _nearest(point: nn.Variable) -> list[_Tap]:
 def _cubic(point: nn.Variable, a: float = -0.75) -> list[_Tap]:
     low = F.floor(point)
     rest = point - low
-
-    def near(t: nn.Variable) -> nn.Variable:
-        return ((a + 2) * t - (a + 3)) * t * t + 1.0
-
-    def far(t: nn.Variable) -> nn.Variable:
-        return ((t - 5.0) * t + 8.0) * (a * t) - 4 * a
-
-    weights = [far(rest + 1.0), near(rest), near(1.0 - rest), far(2.0 - rest)]
+    weights = [_far(rest + 1.0, a), _near(rest, a), _near(1.0 - rest, a), _far(2.0 - rest, a)]
     return [(low + float(shift), weight) for shift, weight in zip((-1, 0, 1, 2), weights, strict=True)]
 
 
@@ -172,10 +165,19 @@ def cubic_kernel(a: float) -> Callable[[Array], Array]:
     """Return the weight of cubic convolution at a distance from 0 on."""
 
     def weight(t: Array) -> Array:
-        near = ((a + 2) * t - (a + 3)) * t * t + 1
-        return np.where(t <= 1, near, np.where(t < 2, a * (((t - 5) * t + 8) * t - 4), 0.0))
+        return np.where(t <= 1, _near(t, a), np.where(t < 2, _far(t, a), 0.0))
 
     return weight
+
+
+def _near(t: Any, a: float) -> Any:
+    """Return the weight of cubic convolution at a distance up to 1, of a Variable or an array."""
+    return ((a + 2) * t - (a + 3)) * t * t + 1.0
+
+
+def _far(t: Any, a: float) -> Any:
+    """Return the weight of cubic convolution at a distance from 1 to 2."""
+    return ((t - 5.0) * t + 8.0) * (a * t) - 4 * a
 
 
 def resized(node: Node, axes: Sequence[int], lengths: Sequence[int], scales: Sequence[float]) -> nn.Variable:

@@ -85,7 +85,8 @@ def _length(node: Node, scope: Scope) -> list[Value | None]:
 def _split(node: Node, scope: Scope) -> list[Value | None]:
     """Return parts along an axis, of given lengths, or of one."""
     x = _tensor(node, 0)
-    axis, length = node.axis_of(node.attr("axis", 0)), x.shape[node.axis_of(node.attr("axis", 0))]
+    axis = node.axis_of(node.attr("axis", 0))
+    length = x.shape[axis]
     given = node.optional_array(1)
     if given is None or not given.ndim:
         size = 1 if given is None else int(given)
