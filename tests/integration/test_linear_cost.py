@@ -1,14 +1,12 @@
 """The work that Python does for a graph grows with the number of its functions, and not faster."""
 
-import gc
-import sys
-
 import numpy as np
 import pytest
 
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import list_extensions
+from tests.calls import n_calls
 
 FEW, MANY = 80, 320
 #: Calls a function may be more in the larger graph; what is quadratic has several times as many.
@@ -68,34 +66,16 @@ def dynamic_passes(build, count):
         y.backward(clear_buffer=True)
 
 
-def calls(work, *arguments):
-    """Count the calls of Python and C functions; more than the calls cannot be seen."""
-    counted = [0]
-
-    def count(frame, event, _):
-        counted[0] += event in ("call", "c_call")
-
-    gc.collect()
-    gc.disable()  # finalizers of what other tests have left are not counted
-    sys.setprofile(count)
-    try:
-        work(*arguments)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return counted[0]
-
-
 @pytest.mark.parametrize("build", [chain, sums, layers, shapes])
 @pytest.mark.parametrize("passes", [static_passes, dynamic_passes])
 def test_work_for_a_function_does_not_grow_with_the_graph(build, passes):
     passes(build, FEW)  # fills the caches
     passes(build, MANY)
-    assert calls(passes, build, MANY) / MANY < ALLOWED * calls(passes, build, FEW) / FEW
+    assert n_calls(passes, build, MANY) / MANY < ALLOWED * n_calls(passes, build, FEW) / FEW
 
 
 def test_growing_work_is_seen():
     def quadratic(count):
         return [any(k < 0 for k in range(count)) for _ in range(count)]
 
-    assert calls(quadratic, MANY) / MANY > ALLOWED * calls(quadratic, FEW) / FEW
+    assert n_calls(quadratic, MANY) / MANY > ALLOWED * n_calls(quadratic, FEW) / FEW

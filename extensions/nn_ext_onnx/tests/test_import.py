@@ -466,7 +466,7 @@ def test_a_loop_that_must_run_longer_than_it_is_written_out_is_refused_at_once()
     start = time.process_time()
     with pytest.raises(ArgumentError, match="more than 10000 steps"):
         prepare(model).run([np.zeros(2, np.float32)])
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 10  # written out, it takes more than a minute
 
 
 def test_remainders_have_the_sign_of_the_divisor_without_fmod():

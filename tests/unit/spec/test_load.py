@@ -2,7 +2,6 @@
 
 import random
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from nn_core.errors import SpecError
 from nn_core.operators.spec.load import load, loads
 from nn_core.operators.spec.model import REQUIRED
 from nn_core.operators.spec.yaml_text import parse_yaml
+from tests.calls import n_calls
 
 ENTRY = """\
 - name: Scale
@@ -224,20 +224,11 @@ def test_a_damaged_specification_is_read_or_refused_and_nothing_else():
     ],
 )
 def test_a_specification_that_would_take_for_ever_is_refused_at_once(text, message):
-    n_calls = 0
-
-    def count(frame, event, _):
-        nonlocal n_calls
-        n_calls += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
+    def refused():
         with pytest.raises(SpecError, match=message):
             loads(text, "acme.yaml")
-    finally:
-        sys.setprofile(before)
-    assert n_calls < 20_000
+
+    assert n_calls(refused) < 20_000
 
 
 FORMS = """
