@@ -237,4 +237,11 @@ class _Copies:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b, equal_nan=True))
+    if a is None or b is None:
+        return a is b
+    return a.shape == b.shape and (_is_one_memory(a, b) or np.array_equal(a, b, equal_nan=True))
+
+
+def _is_one_memory(a: Any, b: Any) -> bool:
+    """Return whether two arrays show the same elements, as those of one parameter do."""
+    return bool(a.ctypes.data == b.ctypes.data and a.strides == b.strides and a.dtype == b.dtype)

@@ -2,28 +2,37 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import onnx
 from onnx import helper
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, ParameterSource, atomic_writer, parameters_of
+from nn_core.ext import ArgumentError, ParameterSource, parameters_of
 from nn_core.graph_rewriting import network_ports, parameters_behind
 from nn_ext_onnx.exporting.dynamic import Axes, Network, batch_axes, checked_axes, with_dynamic_axes
 from nn_ext_onnx.exporting.graphs import Draft, draft
+from nn_ext_onnx.exporting.writing import Constants, add_constants, check_model, write_model
 
 #: Operator sets that are written, and the version of the file format that came with each.
 IR_VERSIONS: Final = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
 DEFAULT_OPSET: Final = 17
-#: Beyond this, tensors go into a file of their own: protobuf holds at most 2 GiB.
-_INLINE_LIMIT: Final = 2**31 - 2**20
-_LARGE_TENSOR: Final = 1024
 #: Names of axes by their numbers, or numbers alone, for inputs and outputs by name.
 DynamicAxes: TypeAlias = Mapping[str, Mapping[int, str] | Sequence[int]]
 _BATCH_HINT: Final = "dynamic_batch=False exports it for the sizes that it has"
 _AXES_HINT: Final = "lengths that are read, such as x.shape[2], follow; int(n), NumPy and range make them numbers"
+
+
+class _Exported(NamedTuple):
+    """A model without its constants, these, and the graphs that it has to agree with.
+
+    Attributes:
+        networks: the graph that was given, and copies of it with other lengths.
+    """
+
+    model: onnx.ModelProto
+    constants: Constants
+    networks: list[Network]
 
 
 def export_model(
@@ -71,8 +80,8 @@ def export_model(
         >>> [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim]
         ['N', 3, 'y_2']
     """
-    model = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)[0]
-    return _described(model, description, metadata)
+    made = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
+    return add_constants(_described(made.model, description, metadata), made.constants)
 
 
 def _described(model: onnx.ModelProto, description: str, metadata: Mapping[str, str] | None) -> onnx.ModelProto:
@@ -93,8 +102,8 @@ def _exported(
     dynamic_axes: DynamicAxes | None,
     name: str,
     parameters: ParameterSource | None,
-) -> tuple[onnx.ModelProto, list[Network]]:
-    """Return the model, and the graphs that it has to agree with: the one that was given, and copies with other lengths."""
+) -> _Exported:
+    """Convert a graph and check the model."""
     if opset not in IR_VERSIONS:
         raise ArgumentError(f"export: opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, got {opset}")
     given = None if parameters is None else parameters_of("export", parameters, argument="parameters")
@@ -114,12 +123,12 @@ def _exported(
     else:
         made = draft(wanted, leaves, names, opset)
     model = _model(made, wanted, leaves, name, axes)
-    if _is_small(made):
-        try:
-            onnx.checker.check_model(model, full_check=True)
-        except onnx.checker.ValidationError as error:  # by a name: those of functions and values come from here
-            raise ArgumentError(f"export: names must be ones that ONNX allows, got: {str(error).splitlines()[0]}") from error
-    return model, [(wanted, leaves), *copies]
+    constants = made.graph.read_constants()
+    try:
+        check_model(model, constants)
+    except onnx.checker.ValidationError as error:  # by a name: those of functions and values come from here
+        raise ArgumentError(f"export: names must be ones that ONNX allows, got: {str(error).splitlines()[0]}") from error
+    return _Exported(model, constants, [(wanted, leaves), *copies])
 
 
 def _require_first_axes(outputs: Mapping[str, nn.Variable], axes: Axes) -> None:
@@ -130,10 +139,6 @@ def _require_first_axes(outputs: Mapping[str, nn.Variable], axes: Axes) -> None:
                 f"export: output {name!r} must have the batch as its first axis only, got axes {sorted(axes[name])} that "
                 f"follow it\n  hint: dynamic_axes takes it with any"
             )
-
-
-def _is_small(made: Draft) -> bool:
-    return sum(array.nbytes for array in made.graph.constants.values()) < _INLINE_LIMIT
 
 
 def export(
@@ -180,45 +185,13 @@ def export(
         ...     onnx.load(f"{folder}/net.onnx").graph.node[0].op_type
         'Tanh'
     """
-    model, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
+    model, constants, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
     _described(model, description, metadata)
     if verify:
-        from nn_ext_onnx.exporting.verification import fill_inputs, verify_model  # onnxruntime is for those who ask
+        from nn_ext_onnx.exporting.verification import verify_networks  # onnxruntime is for those who ask
 
-        verify_model(model, *networks[0])
-        for wanted, leaves in networks[1:]:
-            fill_inputs(leaves, networks[0][1].values())
-            verify_model(model, wanted, leaves)
-    write_model(path, model, external_data)
-
-
-def write_model(path: str | os.PathLike[str], model: onnx.ModelProto, external_data: bool | None = None) -> None:
-    """Write a model, with its large tensors in a second file if it is too large for one or if asked to."""
-    target = Path(path)
-    if external_data is None:
-        external_data = sum(len(tensor.raw_data) for tensor in model.graph.initializer) >= _INLINE_LIMIT
-    if external_data:
-        _move_tensors(target, model)
-    with atomic_writer(target) as file:
-        file.write(model.SerializeToString())
-
-
-def _move_tensors(target: Path, model: onnx.ModelProto) -> None:
-    data_name = f"{target.name}.data"
-    with atomic_writer(target.with_name(data_name)) as file:
-        position = 0
-        for tensor in model.graph.initializer:
-            if len(tensor.raw_data) < _LARGE_TENSOR:
-                continue
-            padding = -position % 4096
-            file.write(bytes(padding))
-            length = len(tensor.raw_data)
-            file.write(tensor.raw_data)
-            for key, value in (("location", data_name), ("offset", position + padding), ("length", length)):
-                tensor.external_data.add(key=key, value=str(value))
-            position += padding + length
-            tensor.ClearField("raw_data")
-            tensor.data_location = onnx.TensorProto.EXTERNAL
+        verify_networks(model, constants, networks)
+    write_model(path, model, constants, external_data)
 
 
 def _model(
@@ -239,7 +212,6 @@ def _model(
         name,
         [described(key, value, inputs[key]) for key, value in made.inputs.items()],
         [described(key, value, outputs[key]) for key, value in made.outputs.items()],
-        made.graph.tensors(),
     )
     opset = made.graph.opset
     imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **made.graph.domains}.items()]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.lengths import Lengths
@@ -289,7 +289,7 @@ class GraphWriter:
         for name, source in new.items():
             self.constants[source] = self.constants.pop(name)
 
-    def tensors(self) -> list[onnx.TensorProto]:
+    def read_constants(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the constants that nodes read."""
         read = {name for node in self.nodes for name in node.input}
-        return [numpy_helper.from_array(np.asarray(a, order="C"), name) for name, a in self.constants.items() if name in read]
+        return {name: array for name, array in self.constants.items() if name in read}
