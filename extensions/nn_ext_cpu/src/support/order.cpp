@@ -6,7 +6,7 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kFew = 96;     // shorter rows are sorted by comparison; a multiple of kRun
+constexpr int64_t kFew = 128;    // shorter rows are sorted by comparison; a multiple of kRun
 constexpr int64_t kRun = 4;      // items that a network sorts
 constexpr int64_t kMany = 8192;  // longer rows take digits of 11 bits, whose counters cost more
 
