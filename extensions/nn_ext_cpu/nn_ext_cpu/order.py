@@ -93,11 +93,13 @@ class Unique:
     def forward(self, call: Call) -> Runner:
         """Prepare the search; the runner returns its results as new arrays."""
         wanted = [0, *[k for k, name in enumerate(("with_index", "with_inverse", "with_counts"), 1) if call.args[name]]]
-        in_order = bool(call.args["sorted"])
+        (x,), in_order = call.inputs, bool(call.args["sorted"])
+        assert x is not None
+        dtype = x.dtype
 
         def run(x: Array) -> tuple[Array, ...]:
-            found = _native.unique(x, in_order)
-            return tuple(found[k] for k in wanted)
+            found: tuple[Array, ...] = _native.unique(x, dtype, in_order, wanted)
+            return found
 
         return run
 

@@ -107,6 +107,11 @@ def distinct(backend: str, x: np.ndarray[Any, Any], **settings: bool) -> list[np
         special(5000).astype(np.float64),
         np.random.default_rng(0).standard_normal(3000),
         np.random.default_rng(0).integers(-(2**62), 2**62, 3000),
+        np.random.default_rng(0).integers(-(2**31), 2**31, 3000),  # as many as 32 bits tell apart, and more
+        np.random.default_rng(0).integers(-(2**31), 2**31, 3000).astype(np.int32),
+        np.array([-(2**31), 2**31 - 1, 0, -1, 2**31 - 1]),
+        np.array([-(2**31), 2**31, 0, -1, 2**31]),
+        np.random.default_rng(0).standard_normal(3000).astype(np.float32),
         np.random.default_rng(1).integers(-9, 9, 40000),
         np.random.default_rng(1).integers(-9000, 9000, 5000),  # of a range that has a table of its own
         np.array([2**63 - 1, -(2**63), 0, 2**63 - 1]),

@@ -1,12 +1,15 @@
 #include "support/distinct.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "support/check.hpp"
+#include "support/order.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -156,17 +159,56 @@ void put_in_order(const std::vector<int64_t>& order, Distinct& found) {
   found.first = std::move(first), found.counts = std::move(counts);
 }
 
+/// The distinct elements by sorting all of them, whose keys are less than 2^32 above `lowest`.
+template <class T>
+Distinct by_sorting(const T* x, int64_t n, uint64_t lowest) {
+  std::vector<Ranked> items(static_cast<size_t>(n)), spare(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    items[static_cast<size_t>(i)] = (key_of(x[i]) - lowest) << 32 | static_cast<Ranked>(i);
+  }
+  const Ranked* sorted = sort_ranked(items.data(), spare.data(), n);
+  Distinct found;
+  found.inverse.resize(static_cast<size_t>(n));
+  found.first.reserve(static_cast<size_t>(n)), found.counts.reserve(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    const auto place = static_cast<int64_t>(place_of(sorted[i]));
+    if (i == 0 || sorted[i] >> 32 != sorted[i - 1] >> 32) {
+      found.first.push_back(place);  // equal ones stay in place, so this is the first of them
+      found.counts.push_back(0);
+    }
+    ++found.counts.back();
+    found.inverse[static_cast<size_t>(place)] = static_cast<int64_t>(found.first.size()) - 1;
+  }
+  return found;
+}
+
+/// Whether most of the first elements differ: then there are about as many distinct ones to sort as elements.
+template <class T>
+bool mostly_differ(const T* x, int64_t n) {
+  const int64_t some = std::min<int64_t>(n, 128);
+  std::array<uint64_t, 128> keys{};
+  for (int64_t i = 0; i < some; ++i) keys[static_cast<size_t>(i)] = key_of(x[i]);
+  std::sort(keys.begin(), keys.begin() + some);
+  return 4 * (std::unique(keys.begin(), keys.begin() + some) - keys.begin()) > 3 * some;
+}
+
 template <class T>
 Distinct distinct(const T* x, int64_t n, bool sorted) {
+  uint64_t lowest = 0, range = sizeof(T) <= 4 ? uint64_t{1} << 32 : ~uint64_t{0};
   if constexpr (std::is_integral_v<T>) {
-    const auto [low, high] = std::minmax_element(x, x + n);
-    const uint64_t range = n > 0 ? key_of(*high) - key_of(*low) : ~uint64_t{0};
-    if (range < 4 * static_cast<uint64_t>(n)) {
-      RangeTable table(key_of(*low), range + 1);
+    if (n > 0) {
+      const auto [low, high] = std::minmax_element(x, x + n);
+      lowest = key_of(*low), range = key_of(*high) - lowest + 1;
+    }
+    if (range - 1 < 4 * static_cast<uint64_t>(n)) {
+      RangeTable table(lowest, range);
       Distinct found = by_occurrence(x, n, table);
       if (sorted) put_in_order(table.in_order(), found);
       return found;
     }
+  }
+  if (sorted && range - 1 < uint64_t{1} << 32 && n < int64_t{1} << 32 && mostly_differ(x, n)) {
+    return by_sorting(x, n, lowest);
   }
   Table table;
   Distinct found = by_occurrence(x, n, table);
