@@ -7,6 +7,7 @@
 
 #include "bindings/types.hpp"
 #include "kernels/fusion.hpp"
+#include "kernels/tiled.hpp"
 #include "support/check.hpp"
 #include "support/scratch.hpp"
 
@@ -41,6 +42,25 @@ std::vector<Work> fused(const std::vector<Work>& work) {
   return result;
 }
 
+/// Joins transpositions in `work` with element-wise operations before or after them.
+std::vector<Work> with_tiles(const std::vector<Work>& work) {
+  const auto bound = [](const Work& item) {
+    return BoundOp{std::shared_ptr<const Op>(item.prepared, item.prepared->op.get()), item.pointers};
+  };
+  std::vector<Work> result;
+  for (const Work& item : work) {
+    auto pair = result.empty() ? std::nullopt : tiled(bound(result.back()), bound(item));
+    if (!pair) {
+      result.push_back(item);
+      continue;
+    }
+    auto joined = std::make_shared<PreparedOp>();
+    joined->op = std::move(pair->first);
+    result.back() = {std::move(joined), std::move(pair->second)};
+  }
+  return result;
+}
+
 /// One piece of content that runs that of several steps: they are copied out, so that running needs a single call.
 StepContent joined(const py::sequence& steps) {
   StepContent merged;
@@ -50,7 +70,7 @@ StepContent joined(const py::sequence& steps) {
     merged.keep.insert(merged.keep.end(), step.keep.begin(), step.keep.end());
     merged.cost += step.cost;
   }
-  merged.work = fused(merged.work);
+  merged.work = with_tiles(fused(merged.work));
   return merged;
 }
 

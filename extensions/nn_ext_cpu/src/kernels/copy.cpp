@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/register.hpp"
+#include "kernels/tiled.hpp"
 #include "support/bfloat16.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
@@ -75,6 +76,27 @@ void copy_runs(const Walk& walk, const T* source, T* target) {
   });
 }
 
+/// Copies source (columns, rows) to target (rows, columns); the distances are those of lines.
+template <class T>
+void copy_tile(const T* source, int64_t source_line, T* target, int64_t target_line, int64_t rows, int64_t columns) {
+  if constexpr (sizeof(T) >= 4) {
+    if (std::min(rows, columns) >= 8) {                                  // parts of vectors are written slowly
+      using Number = std::conditional_t<sizeof(T) == 4, float, double>;  // of which only the bits are moved
+      number_loops<Number>().transpose(reinterpret_cast<const Number*>(source), columns, rows, source_line,
+                                       reinterpret_cast<Number*>(target), target_line);
+      return;
+    }
+  }
+  for (int64_t column = 0; column < columns; column += kTileOf<T>) {
+    const int64_t stop = std::min(columns, column + kTileOf<T>);
+    for (int64_t row = 0; row < rows; ++row) {
+      T* y = target + row * target_line;
+      const T* x = source + row;
+      for (int64_t i = column; i < stop; ++i) y[i] = x[i * source_line];
+    }
+  }
+}
+
 template <class T>
 void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
   constexpr int64_t kTile = kTileOf<T>;
@@ -82,7 +104,6 @@ void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
   const Dims &to = walk.strides[0], &from = walk.strides[1];
   const int64_t rows = walk.shape[axis], columns = walk.shape[last];
   const int64_t tiles = (rows + kTile - 1) / kTile;
-  const bool is_wide = std::min(rows, columns) >= 8;  // parts of vectors are written slowly
   const int64_t planes = walk.size / (rows * columns);
   parallel_for(planes * tiles, std::max<int64_t>(1, kGrain / (kTile * columns)), [&](int64_t begin, int64_t end, int) {
     for (int64_t item = begin; item < end; ++item) {
@@ -94,23 +115,8 @@ void copy_tiles(const Walk& walk, int64_t axis, const T* source, T* target) {
         plane /= walk.shape[k];
       }
       const int64_t first = item % tiles * kTile, stop = std::min(rows, first + kTile);
-      if constexpr (sizeof(T) >= 4) {
-        if (is_wide) {
-          using Number = std::conditional_t<sizeof(T) == 4, float, double>;  // of which only the bits are moved
-          number_loops<Number>().transpose(reinterpret_cast<const Number*>(source + from_plane + first), columns,
-                                           stop - first, from[last],
-                                           reinterpret_cast<Number*>(target + to_plane + first * to[axis]), to[axis]);
-          continue;
-        }
-      }
-      for (int64_t column = 0; column < columns; column += kTile) {
-        const int64_t column_stop = std::min(columns, column + kTile);
-        for (int64_t row = first; row < stop; ++row) {
-          T* y = target + to_plane + row * to[axis];
-          const T* x = source + from_plane + row;
-          for (int64_t i = column; i < column_stop; ++i) y[i] = x[i * from[last]];
-        }
-      }
+      copy_tile(source + from_plane + first, from[last], target + to_plane + first * to[axis], to[axis], stop - first,
+                columns);
     }
   });
 }
@@ -125,7 +131,7 @@ T number(double value) {
 }
 
 template <class T>
-class Copies : public Op {
+class Copies : public Op, public Transposition {
  public:
   explicit Copies(const Signature& s) : value_(number<T>(s.args.get<double>("value"))) {
     for (const int64_t place : s.args.dims("fills")) {
@@ -159,6 +165,31 @@ class Copies : public Op {
   }
 
   bool independent_of_threads() const override { return true; }
+
+  std::optional<Matrices> matrices() const override {
+    if (copies_.size() != 1 || !fills_.empty()) return std::nullopt;
+    const Copy& copy = copies_.front();
+    const Dims &shape = copy.walk.shape, &to = copy.walk.strides[0], &from = copy.walk.strides[1];
+    const size_t n = shape.size();
+    if ((n != 2 && n != 3) || copy.walk.size == 0) return std::nullopt;
+    const int64_t rows = shape[n - 2], columns = shape[n - 1];
+    if (to[n - 1] != 1 || to[n - 2] != columns || from[n - 2] != 1 || from[n - 1] != rows) return std::nullopt;
+    if (n == 3 && (to[0] != rows * columns || from[0] != rows * columns)) return std::nullopt;
+    const auto bytes = static_cast<int64_t>(sizeof(T));
+    return Matrices{n == 3 ? shape[0] : 1,
+                    rows,
+                    columns,
+                    bytes,
+                    static_cast<size_t>(copy.source),
+                    static_cast<size_t>(copy.target),
+                    copy.source_offset * bytes,
+                    copy.target_offset * bytes};
+  }
+
+  void run_tile(const void* source, int64_t source_line, void* target, int64_t target_line, int64_t rows,
+                int64_t columns) const override {
+    copy_tile(static_cast<const T*>(source), source_line, static_cast<T*>(target), target_line, rows, columns);
+  }
 
   double cost() const override { return 50 + 0.4 * static_cast<double>(size_); }
 

@@ -160,7 +160,7 @@ class Allocator {
   std::vector<Draft> drafts_;
 };
 
-class Fused : public Op {
+class Fused : public Op, public Partial {
  public:
   explicit Fused(const std::vector<BoundPointwise>& members) : plan_(members), size_(members.front().op->size()) {
     double per_element = 0;
@@ -183,7 +183,7 @@ class Fused : public Op {
   }
 
   void run(void* const* arrays) const override {
-    const int64_t n_buffers = static_cast<int64_t>(plan_.constants.size()) + plan_.n_blocks + n_narrow_;
+    const int64_t n_buffers = this->n_buffers();
     const int64_t teams = std::min<int64_t>(num_threads(), size_ / grain_ + 1);
     Scratch scratch(Scratch::bytes<float>(teams * n_buffers * block_));
     auto* buffers = scratch.take<float>(teams * n_buffers * block_);
@@ -199,7 +199,26 @@ class Fused : public Op {
 
   double cost() const override { return cost_; }
 
+  std::vector<Region> regions() const override {
+    std::vector<Region> regions;
+    for (const Allocator::Array& array : plan_.arrays) {
+      regions.push_back({regions.size(), size_ * (array.is_narrow ? 2 : 4), array.written});
+    }
+    for (const Allocator::Array& constant : plan_.constants) {
+      regions.push_back({regions.size(), constant.is_narrow ? 2 : 4, false});
+    }
+    return regions;
+  }
+
+  void run_part(void* const* arrays, int64_t begin, int64_t end) const override {
+    Scratch scratch(Scratch::bytes<float>(n_buffers() * block_));
+    run_range(arrays, begin, end, scratch.take<float>(n_buffers() * block_));
+  }
+
  private:
+  /// Blocks of working memory that a thread needs.
+  int64_t n_buffers() const { return static_cast<int64_t>(plan_.constants.size()) + plan_.n_blocks + n_narrow_; }
+
   void run_range(void* const* arrays, int64_t begin, int64_t end, float* buffers) const {
     const BlockFunction<float>* functions = vectors().pointwise().functions;
     float* at[kMaxLocations];

@@ -246,6 +246,23 @@ void PointwiseOf<T>::run(void* const* arrays) const {
 }
 
 template <class T>
+std::vector<Partial::Region> PointwiseOf<T>::regions() const {
+  std::vector<Region> regions;
+  if (!is_flat()) return regions;
+  for (size_t k = 0; k < arrays_.size(); ++k) {
+    if (uses(k)) regions.push_back({k, arrays_[k]->size() * item_size(arrays_[k]->dtype), registers_[k].written});
+  }
+  return regions;
+}
+
+template <class T>
+void PointwiseOf<T>::run_part(void* const* arrays, int64_t begin, int64_t end) const {
+  const int64_t buffer_elements = static_cast<int64_t>(buffered_.size()) * kBlock;
+  Scratch scratch(Scratch::bytes<T>(buffer_elements));
+  run_range(arrays, begin, end, scratch.take<T>(buffer_elements), nullptr);
+}
+
+template <class T>
 void PointwiseOf<T>::run_range(void* const* arrays, int64_t begin, int64_t end, T* buffers, double* const* sums) const {
   const BlockFunction<T>* functions = number_loops<T>().pointwise().functions;
   T* at[kMaxRegisters];

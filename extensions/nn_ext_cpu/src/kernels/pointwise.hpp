@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/tiled.hpp"
 #include "support/op.hpp"
 #include "support/vector.hpp"
 #include "support/walk.hpp"
@@ -20,7 +21,7 @@ namespace nn_cpu {
 
 /// On arrays of T: float, beside which bfloat16 may stand, or double.
 template <class T>
-class PointwiseOf : public Op {
+class PointwiseOf : public Op, public Partial {
  public:
   /// Setting `program`: a list of InstructionSpec.
   explicit PointwiseOf(const Signature& signature);
@@ -28,6 +29,8 @@ class PointwiseOf : public Op {
   void run(void* const* arrays) const override;
   bool independent_of_threads() const override { return reduced_.empty(); }
   double cost() const override { return cost_; }
+  std::vector<Region> regions() const override;
+  void run_part(void* const* arrays, int64_t begin, int64_t end) const override;
 
   struct Instruction {
     int function;
