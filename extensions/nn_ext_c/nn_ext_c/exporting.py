@@ -11,6 +11,7 @@ from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.graph_rewriting import network_ports, parameters_behind
 from nn_ext_c.folding import folded
 from nn_ext_c.graphs import program_of
+from nn_ext_c.integer import lowering_recurrent as lowering_recurrent  # it registers LSTM and GRU
 from nn_ext_c.integer.lowering import integer_network
 from nn_ext_c.integer.network import IntegerNetwork
 from nn_ext_c.integer.writing import integer_program

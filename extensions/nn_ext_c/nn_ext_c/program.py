@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 #: Types of C by the dtypes of buffers.
-C_TYPES: Final = {"float32": "float", "int8": "int8_t", "int32": "int32_t", "uint8": "uint8_t"}
+C_TYPES: Final = {"float32": "float", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "uint8": "uint8_t"}
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +22,7 @@ class Buffer:
 
     Attributes:
         size: in elements.
-        dtype: "float32", "int8" or, for constants, "int32" and "uint8".
+        dtype: "float32", "int8", "int32" or, for constants, "int16" and "uint8".
         kind: "arena", "constant", or an "input" or "output" of the caller.
         name: in C; those in the arena have none.
         values: of a constant.

@@ -27,7 +27,7 @@ _KEYWORDS: Final = frozenset(
         abs acosf acoshf asinf asinhf atan2f atanf atanhf ceilf cosf coshf erff expf expm1f fabsf floorf fmaxf fminf fmodf
         isfinite isinf isnan isnormal log1pf logf powf rintf roundf signbit sinf sinhf sqrtf tanf tanhf truncf
         memcpy memset int16_t uint16_t uint32_t int64_t uint64_t size_t errno
-        context arena bytes""",
+        context arena bytes words""",
     )
 )
 _PER_LINE: Final = 8
@@ -228,8 +228,8 @@ class Writer:
         return f"{name} + {offset}" if offset else name
 
 
-_MEMBERS: Final = {"float32": "floats", "int8": "bytes"}
-_ARENA_NAMES: Final = {"float32": "arena", "int8": "bytes"}
+_MEMBERS: Final = {"float32": "floats", "int32": "words", "int8": "bytes"}
+_ARENA_NAMES: Final = {"float32": "arena", "int32": "words", "int8": "bytes"}
 
 
 def _function(name: str, step: Step) -> str:

@@ -77,3 +77,13 @@ def difference(found, expected):
     finite = np.abs(expected[np.isfinite(expected)])
     distance = float(np.abs(found[~same] - expected[~same]).max()) / max(1.0, float(finite.max(initial=0.0)))
     return np.inf if np.isnan(distance) else distance
+
+
+def code_bytes(folder, source):
+    """The bytes of machine code of a network, without its constants."""
+    folder = Path(tempfile.mkdtemp(dir=folder))
+    (folder / "net.h").write_text(source.header)
+    (folder / "net.c").write_text(source.code)
+    compile_files(folder, [folder / "net.c"], "net.o", "-Os", "-c")
+    listed = subprocess.run(["size", "-A", folder / "net.o"], capture_output=True, text=True, check=True).stdout
+    return sum(int(line.split()[1]) for line in listed.splitlines() if line.startswith(".text"))

@@ -8,10 +8,10 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from extensions.nn_ext_c.tests.compiled import Network
+from extensions.nn_ext_c.tests.compiled import Network, code_bytes
 from nn_core.ext import ArgumentError
 from nn_ext_c import export_source, quantize
-from nn_ext_c.integer import numbers, reference
+from nn_ext_c.integer import cells, numbers, reference
 
 
 def convnet(x):
@@ -62,7 +62,27 @@ def several(x):
     return {"a": F.flip(a, axes=(1,)), "b": F.maximum_scalar(b, 0.25) - a, "x": x}
 
 
-NETS = [convnet, separable, residual, branches, line, channel_last, mlp, several]
+def sequences(x):
+    return F.transpose(F.reshape(x, (x.shape[0], -1, 8)), (1, 0, 2))
+
+
+def recurrent(x):
+    s = sequences(x)
+    zeros = nn.Variable.from_numpy_array(np.zeros((1, 1, x.shape[0], 6)))
+    y, h, c = PF.lstm(s, zeros, zeros, name="lstm")
+    z, g = PF.gru(F.tanh(s), h, name="gru")
+    return {"y": PF.affine(y, 3, base_axis=2), "c": c, "z": z, "g": g}
+
+
+def bidirectional(x):
+    s = sequences(x)
+    states = [F.reshape(0.5 * x[:, :, :, :5], (2, 2, x.shape[0], 30))[..., k : k + 5] for k in (0, 9)]
+    y, h, c = PF.lstm(s, *states, num_layers=2, bidirectional=True, name="lstm")
+    z, g = PF.gru(y[::-1], states[1], num_layers=2, bidirectional=True, with_bias=False, name="gru")
+    return {"h": h, "c": c, "z": z, "g": g}
+
+
+NETS = [recurrent, bidirectional, convnet, separable, residual, branches, line, channel_last, mlp, several]
 
 
 @pytest.mark.parametrize("method", ["minmax", "percentile", "mse"])
@@ -186,6 +206,37 @@ def test_channels_without_weights_keep_their_bias(tmp_path):
     samples = np.random.default_rng(0).normal(size=(4, 2, 4, 4))
     (found,) = Network(tmp_path, {"y": y}, {"x": x}, dtype="int8", calibration=samples)(samples[:1], shapes=[y.shape])
     np.testing.assert_allclose(found[0, :, 0, 0], b.d, atol=5.0 / 255)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+@pytest.mark.parametrize(("n_steps", "n_inputs", "hidden"), [(6, 5, 7), (40, 12, 20)])
+def test_recurrent_networks_are_smaller_than_in_float_and_close_to_them(kind, n_steps, n_inputs, hidden, tmp_path):
+    x = nn.Variable((n_steps, 1, n_inputs))
+    zeros = nn.Variable.from_numpy_array(np.zeros((1, 1, 1, hidden)))
+    y = (PF.lstm(x, zeros, zeros) if kind == "lstm" else PF.gru(x, zeros))[0]
+    samples = np.random.default_rng(1).normal(size=(10 * n_steps, 1, n_inputs))
+    single = export_source({"y": y}, {"x": x}, name="net")
+    made = export_source({"y": y}, {"x": x}, name="net", dtype="int8", calibration=samples, io="int8")
+    code = [code_bytes(tmp_path, source) for source in (single, made)]
+    assert made.constant_bytes < single.constant_bytes / 1.9 and code[1] < code[0]
+    assert made.constant_bytes + made.arena_bytes + code[1] < 0.6 * (single.constant_bytes + single.arena_bytes + code[0])
+    x.d = samples[:n_steps]
+    y.forward()
+    found = reference.run(quantize({"y": y}, {"x": x}, calibration=samples), {"x": x.d})["y"]
+    assert np.sqrt(np.mean((found - y.d) ** 2)) < 0.01 * np.ptp(y.d)
+
+
+def test_gates_are_within_a_thousandth_and_held_at_their_ends():
+    numbers_in = np.arange(-(2**15) - 10, 2**15 + 10)
+    found = cells.sigmoid(numbers_in) / 2**15
+    assert np.abs(found - 1 / (1 + np.exp(-numbers_in / 4096))).max() < 4e-4
+    assert cells.sigmoid(np.array([-(2**40), 2**40])).tolist() == cells.sigmoid(np.array([-(2**15), 2**15])).tolist()
+
+
+def test_sequences_that_are_too_long_are_refused():
+    x, zeros = nn.Variable((2**14, 1, 1)), nn.Variable.from_numpy_array(np.zeros((1, 1, 1, 1)))
+    with pytest.raises(ArgumentError, match="there must be fewer than 16384 steps, got 16384"):
+        export_source(PF.gru(x, zeros)[0], {"x": x}, dtype="int8", calibration=np.ones((2**14, 1, 1)))
 
 
 def test_functions_without_integers_are_listed():

@@ -92,9 +92,10 @@ class Task:
         given = self.function.node.inputs
         if index >= len(given) or given[index] is None:
             return None
-        if self.inputs[index] is not None:
+        place = index - given[:index].count(None)  # functions count only the inputs that they have
+        if self.inputs[place] is not None:
             raise NotExportableError(f"input {index} must be a constant")
-        return np.asarray(self.function.inputs[index].d, np.float64)
+        return np.asarray(self.function.inputs[place].d, np.float64)
 
     def input_scale(self, tensor: int) -> Scale:
         """Return the scale of a tensor."""

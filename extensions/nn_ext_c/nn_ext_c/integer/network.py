@@ -21,10 +21,10 @@ class Node:
     """One computation; `reference.py` says what each kind is.
 
     Attributes:
-        kind: "window", "sum", "product", "largest", "pool", "lookup", "softmax", "move", "join" or "constant".
+        kind: "window", "sum", "product", "largest", "pool", "lookup", "softmax", "move", "join", "constant" or "recurrent".
         inputs: numbers of tensors.
         output: number of the tensor that it makes.
-        data: its settings: integers, and arrays of them.
+        data: its settings: integers, and arrays of them; "others" are the numbers of further tensors that it makes.
     """
 
     kind: str

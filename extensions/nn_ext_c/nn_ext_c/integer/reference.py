@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from nn_ext_c.integer.cells import run_recurrent
 from nn_ext_c.integer.network import IntegerNetwork, Node, Tensor
 from nn_ext_c.integer.numbers import Array, clamped, dequantized, quantized, shifted
 
@@ -30,7 +31,12 @@ def run_integers(network: IntegerNetwork, inputs: Mapping[str, Array]) -> dict[s
         given = [values[k] for k in node.inputs]
         offsets = [network.tensors[k].scale.zero for k in node.inputs]
         centered = given if node.kind in _RAW else [q - zero for q, zero in zip(given, offsets, strict=True)]
-        values[node.output] = _RUN[node.kind](node, centered, network.tensors[node.output])
+        if node.kind == "recurrent":
+            made = (node.output, *node.data["others"])
+            results = run_recurrent(node, centered, [network.tensors[k].scale for k in made])
+            values.update(zip(made, results, strict=True))
+        else:
+            values[node.output] = _RUN[node.kind](node, centered, network.tensors[node.output])
     return {name: values[k] for name, k in network.outputs.items()}
 
 
@@ -136,4 +142,4 @@ _RUN: Final[dict[str, Run]] = {
 #: Kinds that read the integers themselves and not their distance from zero.
 _RAW: Final = frozenset({"largest", "lookup", "softmax", "move", "join"})
 #: For tests: every kind.
-KINDS: Final[frozenset[str]] = frozenset(_RUN)
+KINDS: Final[frozenset[str]] = frozenset(_RUN) | {"recurrent"}

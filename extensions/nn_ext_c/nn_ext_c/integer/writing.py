@@ -9,6 +9,8 @@ from nn_ext_c.emitting.convolution import Geometry, grouped, window_places
 from nn_ext_c.emitting.registry import copied, delivered, shown
 from nn_ext_c.integer.network import IntegerNetwork, Node, Tensor
 from nn_ext_c.integer.numbers import HIGH, LOW, Scale
+from nn_ext_c.integer.statements import centered, rescale
+from nn_ext_c.integer.writing_recurrent import write_recurrent
 from nn_ext_c.loops import Code, Index, dot, merged, number
 from nn_ext_c.program import Argument, Buffer, Program, Step, Value, whole
 
@@ -70,21 +72,6 @@ class Writing:
         code.line(f"y[{dot(counters, out)}] = (float)({element}) * {number(scale.scale)};")
         self.program.add(Step("dequantize", code.text(), [Argument("x", value), Argument("y", target, True)]))
         return target
-
-
-def centered(element: str, zero: int) -> str:
-    """Return the distance of an element from the integer for 0, as C."""
-    return element if not zero else f"{element} {'-' if zero > 0 else '+'} {abs(zero)}"
-
-
-def rescale(code: Code, total: str, shift: str, place: Index, zero: int, node: Node) -> None:
-    """Statements that write ``clamp(round(total / 2 ** shift) + zero)``; halves are rounded away from zero."""
-    code.line(f"const int64_t scaled = {total};")
-    code.line(f"const int64_t half = (int64_t)1 << ({shift} - 1);")
-    rounded = f"scaled >= 0 ? (scaled + half) >> {shift} : -((half - scaled) >> {shift})"
-    code.line(f"const int64_t q = {f'({rounded}) + ({zero})' if zero else rounded};")
-    low, high = node.data["low"], node.data["high"]
-    code.line(f"y[{place}] = (int8_t)(q < {low} ? {low} : q > {high} ? {high} : q);")
 
 
 def _window(w: Writing, node: Node, made: Tensor) -> Value:
@@ -237,6 +224,15 @@ def _constant(w: Writing, node: Node, made: Tensor) -> Value:
     return w.program.constant(node.data["values"], "int8", node.data["title"])
 
 
+def _recurrent(w: Writing, node: Node, made: Tensor) -> Value:
+    others, tensors = node.data["others"], w.network.tensors
+    inputs = [w.values[k] for k in node.inputs]
+    given = [tensors[k] for k in node.inputs]
+    y, *rest = write_recurrent(w.program, node, inputs, given, [made, *(tensors[k] for k in others)])
+    w.values.update(zip(others, rest, strict=True))
+    return y
+
+
 _WRITE: Final[dict[str, Callable[[Writing, Node, Tensor], Value]]] = {
     "window": _window,
     "sum": _sum,
@@ -248,6 +244,7 @@ _WRITE: Final[dict[str, Callable[[Writing, Node, Tensor], Value]]] = {
     "move": _move,
     "join": _join,
     "constant": _constant,
+    "recurrent": _recurrent,
 }
 
 
