@@ -57,6 +57,22 @@ class Monitor:
         return self._save_path
 
 
+class _Interval:
+    """The steps since the last line: a line is due where there are as many as an interval has, also if steps are left out."""
+
+    def __init__(self, start: int = 0) -> None:
+        self.start = start
+
+    def is_over(self, index: int, length: int) -> bool:
+        """Tell whether the interval ends with step `index`; the next one begins then. A step back begins a new count."""
+        if index + 1 < self.start:
+            self.start = index
+        if index + 1 - self.start < length:
+            return False
+        self.start = index + 1
+        return True
+
+
 class MonitorSeries:
     """Write means of a number over intervals, one line "<index> <mean>" each.
 
@@ -65,7 +81,7 @@ class MonitorSeries:
     Args:
         name: Name of the series; the file is called <name>.series.txt, with - for blanks.
         monitor: The monitor to write to; None: only the log.
-        interval: Number of values to take the mean of.
+        interval: Number of steps to take the mean over.
         verbose: Write to the log, too.
 
     Raises:
@@ -83,6 +99,7 @@ class MonitorSeries:
         self.verbose = verbose
         self._file = _SeriesFile("MonitorSeries", monitor, name, "series")
         self._values: list[float] = []
+        self._interval = _Interval()
 
     def add(self, index: int, value: Any) -> None:
         """Take in one value.
@@ -99,7 +116,7 @@ class MonitorSeries:
         if values.size != 1:
             raise ShapeError(f"MonitorSeries: value must be one number, got an array of shape {values.shape}")
         self._values.append(float(values.reshape(())))
-        if (index + 1) % self.interval:
+        if not self._interval.is_over(index, self.interval):
             return
         mean = sum(self._values) / len(self._values)
         self._values.clear()
@@ -109,7 +126,7 @@ class MonitorSeries:
 
     def get_state(self) -> dict[str, Any]:
         """Return the length of the file and the values that are not written yet, as plain values."""
-        return {"length": self._file.length, "values": list(self._values)}
+        return {"length": self._file.length, "values": list(self._values), "start": self._interval.start}
 
     @checked_state
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -118,8 +135,9 @@ class MonitorSeries:
         A file that is shorter than it was, or gone, is continued as it is, which is logged as a warning.
         """
         values = [float(value) for value in state["values"]]
+        start = int(state.get("start", 0))
         self._file.cut(state["length"])
-        self._values = values
+        self._values, self._interval = values, _Interval(start)
 
 
 class MonitorTimeElapsed:
@@ -150,10 +168,11 @@ class MonitorTimeElapsed:
         self.verbose = verbose
         self._file = _SeriesFile("MonitorTimeElapsed", monitor, name, "timer")
         self._start = self._lap_start = time.monotonic()
+        self._interval = _Interval()
 
     def add(self, index: int) -> None:
         """Note that iteration `index`, from 0, is over."""
-        if (index + 1) % self.interval:
+        if not self._interval.is_over(index, self.interval):
             return
         now = time.monotonic()
         lap, total = now - self._lap_start, now - self._start
@@ -165,7 +184,8 @@ class MonitorTimeElapsed:
     def get_state(self) -> dict[str, Any]:
         """Return the length of the file and the seconds so far, as plain values."""
         now = time.monotonic()
-        return {"length": self._file.length, "lap": now - self._lap_start, "total": now - self._start}
+        lap, total = now - self._lap_start, now - self._start
+        return {"length": self._file.length, "lap": lap, "total": total, "start": self._interval.start}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue the file and the times where `get_state` was called; lines that were written later are cut off.
@@ -174,11 +194,12 @@ class MonitorTimeElapsed:
         """
         try:
             length, lap, total = state["length"], float(state["lap"]), float(state["total"])
+            start = int(state.get("start", 0))
         except (TypeError, LookupError, ValueError, OverflowError) as error:
             raise wrong_state("MonitorTimeElapsed.set_state", error) from error
         self._file.cut(length)
         now = time.monotonic()
-        self._lap_start, self._start = now - lap, now - total
+        self._lap_start, self._start, self._interval = now - lap, now - total, _Interval(start)
 
 
 class MonitorImage:

@@ -43,6 +43,31 @@ def test_series_writes_means_of_intervals(folder, tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
+    ("interval", "steps", "lines"),
+    [
+        (2, [0, 5, 7, 20, 21], [5, 7, 20]),
+        (2, [10, 11, 12], [10, 12]),
+        (3, [10, 11, 12], [10]),
+        (3, [0, 0, 0, 0, 4], [4]),
+        (1, [0, 0, 0, 0, 4], [0, 4]),
+        (2, [0, 1, 2, 3, 0, 1, 2], [1, 3, 1]),
+        (1, [3, 2, 1], [3, 2, 1]),
+    ],
+)
+def test_a_line_is_due_an_interval_after_the_last_one(folder, tmp_path, interval, steps, lines):
+    series, timer = [kind("x", folder, interval, verbose=False) for kind in (MonitorSeries, MonitorTimeElapsed)]
+    for place, step in enumerate(steps):
+        state = series.get_state()
+        series.add(step, place)
+        timer.add(step)
+        series.set_state(state)  # continues as if the step had not been
+        series.add(step, place)
+    for kind in ("series", "timer"):
+        text = (tmp_path / f"results/today/x.{kind}.txt").read_text()
+        assert [int(line.split()[0]) for line in text.splitlines()] == lines
+
+
+@pytest.mark.parametrize(
     "value",
     [
         0.5,
