@@ -11,7 +11,7 @@ import numpy as np
 
 import nn_core.operators.reference  # fills the tables
 import nn_core.operators.rules  # noqa: F401  # fills the tables
-from nn_core.engine.dispatch.given_dtypes import given_dtypes
+from nn_core.engine.dispatch.given_dtypes import GIVEN_KINDS, given_dtypes
 from nn_core.engine.dispatch.registry import spec_of
 from nn_core.engine.graph.array_functions import operator_or_namespace
 from nn_core.errors import NNCoreError
@@ -130,7 +130,9 @@ def made_entries(spec: FunctionSpec, n_results: int, shapes: Sequence[Shape | No
 def same_dtype(spec: FunctionSpec, arrays: Sequence[Any], otherwise: str) -> Any:
     """Return the dtype of outputs that have that of an input: of the first input that is taken as it is."""
     entries = [spec.inputs[min(position, len(spec.inputs) - 1)] for position in range(len(arrays))]
-    taken = (array.dtype for entry, array in zip(entries, arrays, strict=True) if entry.dtype == "same" and array is not None)
+    taken = (
+        array.dtype for entry, array in zip(entries, arrays, strict=True) if entry.dtype in GIVEN_KINDS and array is not None
+    )
     return next(taken, otherwise)
 
 

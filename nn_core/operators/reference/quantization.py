@@ -169,7 +169,7 @@ def _fix_weights(
     if weight.size == 0:
         return weight, indicator
     fixed = indicator > 0
-    n_passes = int(xp.max(xp.where(fixed, 0, -indicator)))
+    n_passes = int(xp.max(xp.where(fixed, 0, 0 - indicator)))
     if iterations and n_passes == iterations[-1]:
         fixed = xp.ones_like(fixed)
     elif n_passes in iterations:

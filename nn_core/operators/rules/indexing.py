@@ -76,6 +76,8 @@ def _element_shape(name: str, shape: Shape, indices: Shape) -> Shape:
     """Return the axes of `shape` that one column of `indices` (M, ...) does not name."""
     if not indices:
         raise ShapeError("indices must have at least one axis, got 0-d")
+    if indices[0] == 0:
+        raise ShapeError(f"indices must have at least one row, which names an axis of {name}, got shape {indices}")
     if indices[0] > len(shape):
         raise ShapeError(f"indices must have at most one row for each axis of {name}, got {indices} and {shape}")
     return shape[indices[0] :]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.special
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import DTypeError, NNCoreError, ShapeError
 from nn_core.operators.reference import arithmetic as reference
 from nn_core.operators.rules.registry import SHAPE_RULES
@@ -349,3 +351,16 @@ def test_gradients_are_scaled_to_a_norm() -> None:
 
 def test_absolute_value_has_gradient_one_at_zero() -> None:
     np.testing.assert_array_equal(run_gradient("Abs", np.array([-1.0, 0.0, 1.0]))[0], [-1, 1, 1])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("x0", [[3, 5], [True, False], [0.5, -2.5]])
+@pytest.mark.parametrize("x1", [[2, 3], [True, True], [0.7, 1.5]])
+def test_remainders_of_integers_and_floats_are_floats(x0: Any, x1: Any, dynamic: bool) -> None:
+    with nn.auto_forward(dynamic):
+        y = F.mod2(nn.Variable.from_numpy_array(np.array(x0)), nn.Variable.from_numpy_array(np.array(x1)))
+        if not dynamic:
+            y.forward()
+    floating = "f" in (np.array(x0).dtype.kind, np.array(x1).dtype.kind)
+    np.testing.assert_allclose(y.d, np.fmod(np.float64(x0), np.float64(x1)), rtol=1e-5, atol=1e-6)
+    assert (y.d.dtype == np.float32) is floating

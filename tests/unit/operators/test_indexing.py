@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.operators.reference.registry import KERNELS
 from nn_core.testing.operators import (
@@ -571,3 +573,13 @@ def test_kernels_of_the_topic_are_registered_once() -> None:
 def test_positions_beyond_the_array(name: str, source: list[int], text: str) -> None:
     with pytest.raises(ArgumentError, match=text):
         run(name, np.ones((1, 2, 3)), np.array([source]), shape=(2, 3))
+
+
+@pytest.mark.parametrize("call", [
+    lambda indices: F.gather_nd(nn.Variable((3, 4)), indices),
+    lambda indices: F.scatter_nd(nn.Variable((5, 3, 4)), indices, shape=(3, 4)),
+    lambda indices: F.scatter_add(nn.Variable((3, 4)), indices, nn.Variable((3, 5))),
+])  # fmt: skip
+def test_indices_without_rows_are_refused(call: Any) -> None:
+    with pytest.raises(ShapeError):
+        call(nn.Variable((0, 5)))

@@ -220,3 +220,7 @@ def test_confusion_matrix_counts_labels_in_rows() -> None:
 @pytest.mark.parametrize("name", ["TopNError", "BinaryError", "ConfusionMatrix", "ClassMask"])
 def test_measures_have_no_gradient(name: str) -> None:
     assert not spec_of(name).differentiable
+
+
+def test_top_n_error_counts_no_mistake_for_a_negative_label() -> None:
+    check_forward("TopNError", [SCORES[:2], np.full((2, 1), -1)], np.zeros((2, 1)))

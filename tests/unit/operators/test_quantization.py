@@ -571,3 +571,14 @@ def test_products_to_levels_refuse_another_dtype_and_other_scales():
         shapes("QLinearConv", (1, 2, 5), (3, 2, 2), (2,), (1,), None, None, None)
     with pytest.raises(ShapeError, match=r"zero_point must have one element, got shape \(3,\)"):
         shapes("QLinearConv", (1, 2, 5), (3, 2, 2), (1,), (3,), None, None, None)
+
+
+def test_inq_takes_a_boolean_indicator():
+    x, weight, fixed = normal(2, 3), normal(3, 2), np.array([[True, False], [False, True], [True, True]])
+    inputs = [nn.Variable.from_numpy_array(array) for array in (x, weight)]
+    results = []
+    for indicator in (fixed, fixed.astype(np.float32)):
+        y = F.inq_affine(*inputs, nn.Variable.from_numpy_array(indicator))
+        y.forward()
+        results.append(y.d)
+    np.testing.assert_array_equal(*results)

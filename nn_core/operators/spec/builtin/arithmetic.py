@@ -436,7 +436,7 @@ ERF = FunctionSpec(
 MOD2 = FunctionSpec(
     name="Mod2", api="mod2", topic="arithmetic",
     doc="Take the remainder of a division element by element, with broadcasting.",
-    inputs=(InputSpec(name="x0", dtype="same"), InputSpec(name="x1", dtype="same")),
+    inputs=(InputSpec(name="x0", dtype="exact"), InputSpec(name="x1", dtype="exact")),
     outputs=(OutputSpec(name="y", dtype="same"),), args=(ArgSpec(name="fmod", type="bool", default=False),),
     shape="broadcast", backward=BackwardSpec(needs=("x0", "x1", "y")), tags=("pointwise", "discontinuous"),
 )
