@@ -46,6 +46,14 @@ class ArgumentError(NNCoreError, ValueError, RuntimeError):
     """An argument has a value outside its range, or a name that does not exist; a RuntimeError, as NNabla raises."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has another type than it must have, such as a text in place of a number; a TypeError, as Python raises."""
+
+
+class InputTypeError(ArgumentTypeError, AssertionError):
+    """An input of a function is no Variable and no NdArray; an AssertionError, as NNabla raises."""
+
+
 class SignatureError(NNCoreError, TypeError):
     """The arguments of a call do not fit the signature: one is missing, or has a name that does not exist."""
 

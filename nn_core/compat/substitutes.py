@@ -33,7 +33,8 @@ SUBSTITUTES = {
     "nnabla._init.finalize": "nothing: devices are left when the interpreter ends",
     "nnabla._init.print_memory_cache_map": "nn_core.utils.profiler",
     "nnabla._variable.Variable.EXCEPTIONS_AT_DEALLOC": "nothing: exceptions are raised where they happen",
-    "nnabla.backward_function": "nn_core.grad(y, x) makes gradients as parts of a graph, of every function and any order",
+    "nnabla.backward_function": "nn_core.grad([y], [x], grad_outputs=[dy]) gives what ConvolutionDataGrad and the like gave, "
+    "of every function and to any order; nn_core.backward_functions has convolution_backward and the like",
     "nnabla.autolog": "nn_core.monitor writes losses and images to files",
     **{
         f"nnabla.core.graph_def.{name}": _TRACED

@@ -4,11 +4,21 @@ import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.errors import ArgumentError, BackendNotFoundError, DTypeError, ShapeError, SignatureError
+import nn_core.parametric_functions as PF
+from nn_core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    BackendNotFoundError,
+    DTypeError,
+    InputTypeError,
+    ShapeError,
+    SignatureError,
+)
 from nn_core.ext_utils import get_extension_context
 
 
@@ -30,7 +40,58 @@ def test_wrong_signatures_and_dtypes_are_not_runtime_errors():
     assert not issubclass(SignatureError, RuntimeError) and not issubclass(DTypeError, RuntimeError)
 
 
-@pytest.mark.parametrize("error", [ShapeError("a"), ArgumentError("a"), BackendNotFoundError("a")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: F.concatenate(x, x, axis="last"),
+        lambda x: F.dropout(x, "half"),
+        lambda x: F.softmax(x, axis=0.5),
+        lambda x: F.reshape(x, "23"),
+        lambda x: F.max_pooling(x, None),
+        lambda x: F.pad(x, (1, "1")),
+        lambda x: F.linspace(0, 1, 2.5),
+        lambda x: F.slice(x, start=1),
+        lambda x: F.sum(x, axis=0.5),
+        lambda x: F.relu(x, inplace="no"),
+        lambda x: F.pad(x, (1, 1), mode=3),
+        lambda x: F.quantize_linear(x, x, x, dtype="a text"),
+        lambda x: PF.convolution(x, 4.5, (1, 1)),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_type_errors(call):
+    with pytest.raises(TypeError) as caught:
+        call(nn.Variable((2, 3, 4, 4)))
+    assert type(caught.value) is ArgumentTypeError and isinstance(caught.value, ArgumentError)
+
+
+@pytest.mark.parametrize("value", [np.ones(3), [1.0], "x", None, 1.5])
+@pytest.mark.parametrize(
+    "call",
+    [
+        F.relu,
+        lambda value: F.add2(nn.Variable((3,)), value),
+        lambda value: F.concatenate(nn.Variable((3,)), value),
+        F.add_n,
+        lambda value: F.stack(value, nn.Variable((3,))),
+        lambda value: F.einsum("i,i->i", nn.Variable((3,)), value),
+        lambda value: F.meshgrid(nn.Variable((3,)), value),
+        lambda value: F.matmul(nn.Variable((3,)), value),
+        lambda value: F.sink(nn.Variable((3,)), value),
+    ],
+)
+def test_inputs_that_are_no_variables_are_assertion_errors(call, value):
+    with pytest.raises(AssertionError, match=r"must be a Variable or an NdArray, got") as caught:
+        call(value)
+    assert type(caught.value) is InputTypeError and isinstance(caught.value, TypeError)
+
+
+def test_a_fraction_and_a_probability_out_of_range_are_told_apart():
+    with pytest.raises(ArgumentError) as caught:
+        F.dropout(nn.Variable((2, 3)), 1.5)
+    assert not isinstance(caught.value, TypeError) and isinstance(caught.value, RuntimeError)
+
+
+@pytest.mark.parametrize("error", [ShapeError("a"), ArgumentError("a"), InputTypeError("a"), BackendNotFoundError("a")])
 def test_errors_keep_their_text(error):
     copied = pickle.loads(pickle.dumps(error))
     assert str(error) == str(copied) == "a" and type(copied) is type(error)

@@ -20,7 +20,7 @@ import numpy as np
 from nn_core.engine.error_messages.foreign_values import of_column, of_tensor
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.error_messages.whole import fraction_hint, whole
-from nn_core.errors import ArgumentError, DTypeError, NNCoreError, ShapeError, SignatureError
+from nn_core.errors import ArgumentError, ArgumentTypeError, DTypeError, NNCoreError, ShapeError, SignatureError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -145,7 +145,7 @@ def _refusal(
     shown = {key: value for key, value in given.items() if key != "self"}
     unfit = _first_unfit(function, shown)
     if unfit:
-        return ArgumentError(f"{name}: {unfit}")
+        return ArgumentTypeError(f"{name}: {unfit}")
     if is_ours or any(frame.f_code.co_filename in _PASSES for frame in _frames(error)):
         return error
     listed = ", ".join(f"{key}={described(value)}" for key, value in shown.items())

@@ -13,7 +13,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentTypeError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,7 +69,7 @@ def with_whole_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs
     """Return the arguments of a call, those that `function` annotates as integers with ints for whole floats.
 
     Raises:
-        ArgumentError: for a number with a fraction; names the function and the argument.
+        ArgumentTypeError: for a number with a fraction; names the function and the argument.
     """
     for value in (*args, *kwargs.values()):
         kind = type(value)
@@ -115,7 +115,7 @@ def _as_whole(function: str, name: str, value: Any) -> Any:
             return whole(value)
         except TypeError as error:
             text = f"{function}: {name} must be an integer, got {value!r}{fraction_hint(value)}"
-            raise ArgumentError(text) from error
+            raise ArgumentTypeError(text) from error
     if isinstance(value, (tuple, list)) and not _ONLY_INTS.issuperset(map(type, value)):
         return type(value)([_as_whole(function, f"each of {name}", item) for item in value])
     return value

@@ -30,7 +30,7 @@ from nn_core.engine.graph.run import given_dtypes_of, run
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.engine.graph.trace import Trace, current_trace
 from nn_core.engine.runtime.context_values import MEMO
-from nn_core.errors import ArgumentError, GraphError, ShapeError
+from nn_core.errors import ArgumentError, GraphError, InputTypeError, ShapeError
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -120,7 +120,7 @@ def _shapes_of(spec: FunctionSpec, inputs: tuple[Any, ...]) -> tuple[list[Shape 
     return shapes, imperative
 
 
-def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> ArgumentError:
+def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> InputTypeError:
     position = next(i for i, candidate in enumerate(inputs) if candidate is value)
     name = spec.inputs[min(position, len(spec.inputs) - 1)].name
     hint = ""
@@ -128,7 +128,7 @@ def _wrong_kind(spec: FunctionSpec, inputs: Sequence[Any], value: Any) -> Argume
         hint = "\n  hint: wrap it with nn_core.Variable.from_numpy_array or nn_core.NdArray.from_numpy_array"
     elif isinstance(value, (list, tuple)) and spec.variadic:
         hint = f"\n  hint: pass the inputs one after the other, {spec.api}(*inputs)"
-    return ArgumentError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
+    return InputTypeError(f"{spec.api}: input {name} must be a Variable or an NdArray, got {type(value).__name__}{hint}")
 
 
 def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequence[Any] | None) -> Any:
@@ -357,7 +357,7 @@ def call_python(function: PythonFunction, inputs: tuple[Any, ...], n_outputs: in
 def _require_variables(function: PythonFunction, inputs: Sequence[Any]) -> None:
     for value in inputs:
         if value is not None and not isinstance(value, Variable):
-            raise ArgumentError(f"{function.name}: inputs must be Variables or NdArrays, got {type(value).__name__}")
+            raise InputTypeError(f"{function.name}: inputs must be Variables or NdArrays, got {type(value).__name__}")
 
 
 def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequence[Variable]) -> Node:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, overload
 
 from nn_core.engine.error_messages.whole import fraction_hint, is_number, whole
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentTypeError
 
 Axes: TypeAlias = SupportsIndex | Sequence[int]
 
@@ -22,4 +22,4 @@ def listed(axes: Axes | None) -> Sequence[int] | None:
     try:
         return (whole(axes),)
     except TypeError as error:
-        raise ArgumentError(f"axis must be an integer, got {axes!r}{fraction_hint(axes)}") from error
+        raise ArgumentTypeError(f"axis must be an integer, got {axes!r}{fraction_hint(axes)}") from error

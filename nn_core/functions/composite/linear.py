@@ -10,7 +10,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.imperative import one_kind
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import InputTypeError, ShapeError
 from nn_core.functions.arithmetic import mul2, mul_scalar
 from nn_core.functions.linear import batch_matmul
 from nn_core.functions.operand import Operand
@@ -39,7 +39,7 @@ def matmul(a: Operand, b: Operand) -> Operand:
     for name, operand in (("a", a), ("b", b)):
         if not isinstance(operand, (Variable, NdArray)):
             kind = type(operand).__name__
-            raise ArgumentError(f"matmul: {name} must be a Variable or an NdArray, got {kind}")
+            raise InputTypeError(f"matmul: {name} must be a Variable or an NdArray, got {kind}")
     y: Operand = operator.matmul(a, b)  # what the operands are
     return y
 

@@ -8,6 +8,7 @@ import numpy as np
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.imperative import one_kind
+from nn_core.errors import ArgumentTypeError
 from nn_core.functions import quantization as operators
 from nn_core.functions.operand import Operand
 
@@ -158,4 +159,8 @@ def quantize_linear(
         >>> F.quantize_linear(nn.NdArray.from_numpy_array([0.0, 1.0, -2.0]), scale, zero_point).numpy().tolist()
         [10.0, 12.0, 6.0]
     """
-    return operators.quantize_linear(x, scale, zero_point, round_mode, narrow_range, np.dtype(dtype).num)
+    try:
+        number = np.dtype(dtype).num
+    except TypeError as error:
+        raise ArgumentTypeError(f"quantize_linear: dtype must be an integer type such as np.int8, got {dtype!r}") from error
+    return operators.quantize_linear(x, scale, zero_point, round_mode, narrow_range, number)

@@ -8,7 +8,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.error_messages.whole import fraction_hint, whole
 from nn_core.engine.graph.lazy_subgraph import follows_shapes
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from nn_core.functions.composite.axes import Axes, listed
 from nn_core.functions.operand import Operand
 from nn_core.functions.shape import reshape
@@ -139,7 +139,7 @@ def slice(
     for name, setting in (("start", start), ("stop", stop), ("step", step)):
         if setting is not None and not isinstance(setting, Sequence):
             hint = f"({setting},) is for the last axis; x[...] cuts by Python's slices, from the first axis on"
-            raise ArgumentError(f"slice: {name} must be a sequence of integers or None, got {setting!r}\n  hint: {hint}")
+            raise ArgumentTypeError(f"slice: {name} must be a sequence of integers or None, got {setting!r}\n  hint: {hint}")
     lengths = {len(setting) for setting in (start, stop, step) if setting is not None}
     if not lengths:
         return slice_operator(x, outputs=outputs)

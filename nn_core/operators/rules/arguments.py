@@ -10,7 +10,7 @@ import numpy as np
 
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.error_messages.whole import fraction_hint, is_number, whole
-from nn_core.errors import ArgumentError, SpecError
+from nn_core.errors import ArgumentError, ArgumentTypeError, SpecError
 from nn_core.operators.rules.defaults import ADJUSTMENTS, DEFAULT_RULES, Adjustment, DefaultRule, OneNumber, one_number
 from nn_core.operators.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
@@ -59,7 +59,7 @@ def resolve_args(  # noqa: C901  # for each call that is not known yet, and each
                     value = (value,) * spread(input_shapes, args)
                 args[name] = check(value, ndim)
             elif required:
-                raise ArgumentError(f"{name} must be given, got none")
+                raise ArgumentTypeError(f"{name} must be given, got none")
             else:
                 value = default if rule is None else rule(input_shapes, args)
                 args[name] = check(value, ndim) if check_default else value
@@ -68,7 +68,7 @@ def resolve_args(  # noqa: C901  # for each call that is not known yet, and each
         if adjust is not None:
             adjust(input_shapes, args)
     except ArgumentError as error:
-        raise ArgumentError(f"{spec.api}: {error}") from error.__cause__
+        raise type(error)(f"{spec.api}: {error}") from error.__cause__
     return args
 
 
@@ -114,7 +114,8 @@ def _limited(arg: ArgSpec, check: _Check) -> _Check:
 def _one_of(name: str, choices: Sequence[str], check: _Check) -> _Check:
     def choose(value: Any, ndim: int) -> Any:
         if not isinstance(value, str) or value not in choices:
-            raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+            kind = ArgumentError if isinstance(value, str) else ArgumentTypeError
+            raise kind(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
         return check(value, ndim)
 
     return choose
@@ -137,7 +138,7 @@ def _bool(name: str) -> _Check:
     def check(value: Any, ndim: int) -> Any:
         if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
             return bool(value)
-        raise ArgumentError(f"{name} must be True or False, or 1 or 0, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be True or False, or 1 or 0, got {value!r}")
 
     return check
 
@@ -151,11 +152,11 @@ def _int(name: str) -> _Check:
 
 def _to_int(name: str, value: Any) -> int:
     if isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(f"{name} must be an integer, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
     try:
         number = whole(value)
     except TypeError as error:
-        raise ArgumentError(f"{name} must be an integer, got {value!r}{fraction_hint(value)}") from error
+        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}{fraction_hint(value)}") from error
     if not -_INT_LIMIT <= number < _INT_LIMIT:
         raise ArgumentError(f"{name} must be an integer of 64 bits, got {_shortened(number)}")
     return number
@@ -177,20 +178,20 @@ def _float(name: str) -> _Check:
 
 def _to_float(name: str, value: Any) -> float:
     if isinstance(value, (str, bytes)) or getattr(getattr(value, "dtype", None), "kind", "f") not in "fiub":
-        raise ArgumentError(f"{name} must be a number, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be a number, got {value!r}")
     try:
         return float(value)
     except OverflowError as error:
         raise ArgumentError(f"{name} must be a number that a float can hold, got {_shortened(value)}") from error
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} must be a number, got {value!r}") from error
+        raise ArgumentTypeError(f"{name} must be a number, got {value!r}") from error
 
 
 def _str(name: str) -> _Check:
     def check(value: Any, ndim: int) -> Any:
         if isinstance(value, str):
             return value
-        raise ArgumentError(f"{name} must be a string, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be a string, got {value!r}")
 
     return check
 
@@ -201,7 +202,7 @@ def _sequence(name: str, kind: str, convert: Callable[[str, Any], Any]) -> _Chec
     def check(value: Any, ndim: int) -> Any:
         if type(value) is not tuple:
             if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-                raise ArgumentError(f"{name} must be a sequence of {kind}, got {value!r}{_in_place_of_one(name, value)}")
+                raise ArgumentTypeError(f"{name} must be a sequence of {kind}, got {value!r}{_in_place_of_one(name, value)}")
             value = tuple(value)
         return tuple([convert(each, item) for item in value])
 
