@@ -1,7 +1,7 @@
 ##@ Lanes
 # Searches for faults (docs/reliability.md).
 
-.PHONY: programs api mutation interrupts signals faults states contents packages plugins names modules processes machines pairs mixed writes half-precision specials perturbed growth seeded-lanes lanes reliability
+.PHONY: programs api mutation interrupts signals faults states contents packages plugins names modules processes machines pairs mixed writes half-precision specials perturbed batches growth seeded-lanes lanes reliability
 
 # Each lane has a short form, which the tests run too, and a long one: make pairs COUNT=100 SEED=1. The long forms record their
 # figures for docs/reliability.md by REPORT=docs/reliability.json.
@@ -71,13 +71,17 @@ specials: $(VENV)/.extensions ## plant NaN, infinities, -0.0 and subnormal numbe
 perturbed: $(VENV)/.extensions ## compute samples with memory that holds one thing or another; COUNT=0: all samples
 	$(LANE)perturbed $(LANE_OPTIONS)
 
+DTYPE ?= float32
+batches: $(VENV)/.extensions ## compute samples in batches of many sizes in deterministic mode; COUNT=0: all samples
+	$(LANE)batches $(LANE_OPTIONS) --dtype $(DTYPE)
+
 SHAPES ?= 200
 STRUCTURES ?= 2000
 growth: $(VENV)/.extensions ## compute shapes and graphs that never come back within a limit of memory
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
 # What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed specials half-precision mutation contents packages plugins names modules ## the short forms of the lanes that CI runs
+seeded-lanes: programs pairs mixed writes perturbed batches specials half-precision mutation contents packages plugins names modules ## the short forms of the lanes that CI runs
 lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md

@@ -317,8 +317,9 @@ def is_deterministic() -> bool:
 def set_deterministic(deterministic: bool) -> None:
     """Let results of CPU kernels be the same to the last bit on any number of threads, or not, in all threads of the process.
 
-    Kernels that cut sums by the number of threads (convolutions, products of matrices, normalizations) then run on one
-    thread. Runs on one and the same number of threads are equal without this.
+    Kernels that cut sums by the number of threads (convolutions, normalizations) then run on one thread. Those whose method
+    depends on sizes choose it by the size of a sample, so that a sample has the same bits in every batch. Runs on one and
+    the same number of threads are equal without this.
 
     Raises:
         ArgumentError: when `deterministic` is not a boolean.

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import nn_core as nn
+import nn_core.functions as F
 from nn_core.engine.graph.plan import Plan
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.testing.samples.registry import samples_of
-from tools.lanes import growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
+from tools.lanes import batches, growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
 
 
 def test_the_page_has_the_figures_of_the_report() -> None:
@@ -117,6 +118,31 @@ def test_a_result_that_depends_on_memory_is_found_out(monkeypatch: pytest.Monkey
     answers = iter([{"one": "a", "two": "b"}, {"two": "c", "one": "a"}])
     monkeypatch.setattr(perturbed, "_in_child", lambda *_: next(answers))
     assert dict(perturbed.check(2, 0)) == {"one": False, "two": True}
+
+
+@pytest.mark.parametrize("name", ["affine 512 to 384", "convolutional network", "mean over the middle", "attention"])
+def test_a_sample_has_the_same_bits_in_every_batch(name: str) -> None:
+    found = dict(batches.check(iter([batches.LAYERS[name](name)]), (1, 2, 9, 32), "float32"))
+    assert found == {name: []}
+
+
+def test_a_sample_that_depends_on_its_batch_is_found_out() -> None:
+    """A sum of 33 lines is another than one of fewer, and a mean over the batch is no sample's own."""
+    rows = np.random.default_rng(1).normal(size=(batches.WHOLE, 3)).astype(np.float32)
+
+    def scaled(x: nn.Variable) -> nn.Variable:
+        return x * (1 + 1e-3 * x.shape[0])
+
+    found = dict(batches.check(iter([batches.Batched("scaled", scaled, [rows], frozenset({0}))]), (1, 33), "float32"))
+    assert found == {"scaled": ["1 on 1", "1 on 2"]}
+    centred = batches.Batched("mean", lambda x: x - F.mean(x, axis=0, keepdims=True), [rows], frozenset({0}))
+    assert batches.samples_meet(centred)
+
+
+def test_functions_whose_samples_do_not_meet_take_part() -> None:
+    names = {call.name.split()[0] for call in batches.samples(0, 0)}
+    assert {"Affine", "Convolution", "Softmax", "LayerNormalization", "Add2", "ScaledDotProductAttention"} <= names
+    assert not {"MomentSums", "ClipGradByNorm"} & names and len(names) > 120
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

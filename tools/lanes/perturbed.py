@@ -73,12 +73,12 @@ def bits(case: Case) -> str:
         arrays += [None if x is None else np.array(x.data.get_data("r")) for x in graph.inputs]
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(b"none" if array is None else repr((array.shape, array.dtype)).encode() + _canonical(array).tobytes())
+        digest.update(b"none" if array is None else repr((array.shape, array.dtype)).encode() + canonical(array).tobytes())
     return digest.hexdigest()
 
 
-def _canonical(array: Any) -> Any:
-    """Every NaN as the same NaN: the sign and payload of one that is computed depend on the order of operands."""
+def canonical(array: Any) -> Any:
+    """Return every NaN as the same NaN: the sign and payload of one that is computed depend on the order of operands."""
     return np.where(np.isnan(array), np.nan, array) if array.dtype.kind in "fc" else array
 
 

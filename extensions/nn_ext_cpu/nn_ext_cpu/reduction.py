@@ -7,7 +7,7 @@ reduced in several stages.
 from collections.abc import Sequence
 from typing import Final
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape, is_deterministic
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import NUMBERS, blocks_around, refuse_dtypes, reshaped
 
@@ -48,9 +48,10 @@ class SumKernel:
         (x,), (y,) = call.inputs, call.outputs
         assert x is not None
         kept = self._kept(call)
-        stages = _stages(x.shape, kept) if x.strides is None and x.size >= _LARGE else []
-        if len(stages) == 1 and y.size < _SHARED and stages[0][2] < _LANES:
-            stages = _divided(*stages[0])
+        samples = _independent_samples(x.shape, kept)
+        stages = _stages(x.shape, kept) if x.strides is None and x.size // samples >= _LARGE else []
+        if len(stages) == 1 and y.size // samples < _SHARED and stages[0][2] < _LANES:
+            stages = _divided(*stages[0], samples)
         if stages:
             return self._along(call, stages)
         return self._prepared(call, [x, y], [x, reshaped(y, kept)], 0, 1)
@@ -99,6 +100,11 @@ class SumKernel:
         return runner
 
 
+def _independent_samples(shape: Shape, kept: Shape) -> int:
+    """Return how many samples choose their method each for itself: in deterministic mode, all that have a sum of their own."""
+    return shape[0] if is_deterministic() and shape and shape[0] == kept[0] and shape[0] else 1
+
+
 def _stages(shape: Shape, kept: Shape) -> list[tuple[int, int, int]]:
     """Return elements before, along and after each run of neighbouring axes that are reduced, the last run first.
 
@@ -120,12 +126,12 @@ def _stages(shape: Shape, kept: Shape) -> list[tuple[int, int, int]]:
     return [] if len(stages) > 1 and stages[0][1] < _SHORT else stages
 
 
-def _divided(before: int, along: int, after: int) -> list[tuple[int, int, int]]:
+def _divided(before: int, along: int, after: int, samples: int) -> list[tuple[int, int, int]]:
     """Return two stages for a sum of which there are few: equal parts, which keep threads busy, and the sum of these.
 
-    Empty where the elements have no number of equal parts that is fit.
+    Empty where the elements of one of `samples` have no number of equal parts that is fit.
     """
-    most = min(_SHARED // (before * after), along // _SHORT)
+    most = min(_SHARED // (before // samples * after), along // _SHORT)
     parts = next((parts for parts in range(most, _SHORT - 1, -1) if along % parts == 0), 0)
     return [(before * parts, along // parts, after), (before, parts, after)] if parts else []
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner
+from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, is_deterministic
 from nn_ext_cpu import _native
 from nn_ext_cpu.describe import NUMBERS, backward_arrays, forward_arrays, refuse_dtypes
 
@@ -13,8 +13,11 @@ Grouping: TypeAlias = Callable[[tuple[int, ...], Mapping[str, Any]], tuple[Seque
 
 
 def _divided(shape: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the axes with more than one place that statistics keep, and those that they are taken over."""
-    long = [axis for axis, length in enumerate(shape) if length > 1]
+    """Return the axes with more than one place that statistics keep, and those that they are taken over.
+
+    In deterministic mode the first axis counts however long it is, so that one sample runs as many do.
+    """
+    long = [axis for axis, length in enumerate(shape) if length > 1 or (axis == 0 and is_deterministic())]
     return [axis for axis in long if axis in kept], [axis for axis in long if axis not in kept]
 
 

@@ -13,7 +13,9 @@
 namespace nn_cpu::attention {
 
 constexpr int64_t kQueries = 64, kKeys = 128;  // of a block: its scores stay in the first-level cache
-constexpr int64_t kParts = 8;                  // fewer heads are cut into parts, so that about as many can be shared
+/// Fewer heads are cut into parts, so that about as many can be shared between threads. In deterministic mode they are
+/// not: the sums of a head would depend on how many heads there are.
+constexpr int64_t kParts = 8;
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 inline int64_t blocks_of(int64_t length, int64_t block) { return (length + block - 1) / block; }
@@ -108,7 +110,7 @@ struct Heads {
         values(s.contiguous(2).shape[2]),
         scale(s.args.real("scale")),
         is_causal(s.args.flag("is_causal")),
-        parts(std::clamp<int64_t>(blocks_of(kParts, std::max<int64_t>(heads, 1)), 1,
+        parts(std::clamp<int64_t>(blocks_of(deterministic() ? 1 : kParts, std::max<int64_t>(heads, 1)), 1,
                                   std::max<int64_t>(blocks_of(queries, kQueries), 1))) {
     if (s.has(3)) mask = Mask(s.contiguous(3), s.args.dims("scores"));
   }

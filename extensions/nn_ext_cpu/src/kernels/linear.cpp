@@ -49,6 +49,7 @@ class Affine : public Op {
     gemm(size_.m, size_.k, size_.d, MatrixOf<T>{x, size_.d}, MatrixOf<T>{weight, size_.k}, false, y, size_.k, bias);
   }
 
+  bool independent_of_threads() const override { return true; }
   double cost() const override { return gemm_cost(size_.m, size_.k, size_.d); }
 
  private:
@@ -92,6 +93,7 @@ class AffineBackward : public Op {
     return op;
   }
 
+  bool independent_of_threads() const override { return true; }
   double cost() const override { return gemm_cost(size_.m, size_.k, size_.d) * std::max(1, wanted_); }
 
  private:
@@ -156,6 +158,7 @@ class BatchMatmul : public Op {
     });
   }
 
+  bool independent_of_threads() const override { return true; }
   double cost() const override { return static_cast<double>(batch_) * gemm_cost(m_, n_, k_); }
 
  private:

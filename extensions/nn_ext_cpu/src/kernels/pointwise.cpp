@@ -367,7 +367,8 @@ void PointwiseOf<T>::add_up(size_t k, const T* block, int64_t start, int64_t n, 
                  [&](int64_t offset, int64_t position, int64_t) { sums[offset] += some[position / line]; });
     return;
   }
-  if (align_ == line && is_row(k)) {
+  // in deterministic mode as in a batch, whose samples have sums of their own
+  if (align_ == line && is_row(k) && !deterministic()) {
     table.lane_sums(block, n / line, line, line, 1.0, some);
     table.add_to_double(some, sums, line);
     return;

@@ -9,7 +9,6 @@
 namespace nn_cpu {
 namespace {
 
-constexpr int64_t kDepth = 320;                         // a panel of b of this depth stays in the first-level cache
 constexpr int64_t kRows = 192;                          // a block of a with these rows stays in the second-level cache
 constexpr int64_t kMaxRows = 2048, kMaxColumns = 3072;  // of a and b that are packed at a time
 constexpr int64_t kPanels = 8;      // panels of b that are packed at a time where only one block of a reads them
@@ -50,7 +49,7 @@ struct Result {
   }
 };
 
-/// c (m, n) = a b for an a of at most kMaxRows rows and a depth k of at most about kDepth.
+/// c (m, n) = a b for one piece of the sum, and an a of at most kMaxRows rows.
 template <class T>
 class Slice {
  public:
@@ -110,7 +109,7 @@ template <class T>
 void blocked_product(int64_t m, int64_t n, int64_t k, MatrixOf<T> a, MatrixOf<T> b, bool accumulate, T* c, int64_t ldc,
                      const T* bias) {
   const NumberLoops<T>& table = number_loops<T>();
-  const Cut rows(m, kMaxRows, table.tile_rows), columns(n, kMaxColumns, table.tile_columns), depth(k, kDepth, 8);
+  const Cut rows(m, kMaxRows, table.tile_rows), columns(n, kMaxColumns, table.tile_columns), depth(k, kMaxDepth, 8);
   const bool shares_b = m > kRows;
   const int64_t size_of_a = rows.size * depth.size, size_of_b = shares_b ? columns.size * depth.size : 0;
   Scratch scratch(Scratch::bytes<T>(size_of_a) + Scratch::bytes<T>(size_of_b));

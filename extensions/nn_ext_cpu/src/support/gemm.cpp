@@ -17,6 +17,9 @@ namespace {
 /// A thread gets at least this many products of elements.
 constexpr int64_t kGrain = 200'000;
 
+/// A tile can be as high as so few rows, and b is read once then.
+constexpr int64_t kFewRows = 16;
+
 /// Shapes for which copies of the operands take longer than they save: few rows, short sums, or little work.
 bool is_slender(int64_t m, int64_t n, int64_t k) { return m <= 32 || k <= 32 || n <= 16 || m * n * k <= 64 * 64 * 64; }
 
@@ -37,6 +40,31 @@ void split(int64_t m, int64_t n, int64_t k, const Body& body) {
       32);
 }
 
+/// c = a b by a method for one piece, `multiply(p, depth, to, ld)`, which overwrites.
+template <class T, class Multiply>
+void by_pieces(int64_t m, int64_t n, int64_t k, bool accumulate, T* c, int64_t ldc, const T* bias,
+               const Multiply& multiply) {
+  const int64_t most = depth_of_pieces(k);
+  const bool adds = k > most || accumulate || bias != nullptr;
+  Scratch scratch(adds ? Scratch::bytes<T>(m * n) : 0);
+  T* piece = adds ? scratch.template take<T>(m * n) : nullptr;
+  for (int64_t p = 0; p < k; p += most) {
+    const int64_t depth = std::min(most, k - p);
+    const bool adds_to_c = accumulate || p > 0, adds_bias = p == 0 && bias != nullptr;
+    if (!adds_to_c && !adds_bias) {
+      multiply(p, depth, c, ldc);
+      continue;
+    }
+    multiply(p, depth, piece, n);
+    for (int64_t i = 0; i < m; ++i) {
+      T* to = c + i * ldc;
+      const T* from = piece + i * n;
+      for (int64_t j = 0; adds_to_c && j < n; ++j) to[j] += from[j];
+      for (int64_t j = 0; adds_bias && j < n; ++j) to[j] = (adds_to_c ? to[j] : from[j]) + bias[j];
+    }
+  }
+}
+
 /// Few rows, and a matrix that does not stay in the second-level cache.
 bool is_streamed(int64_t m, int64_t n, int64_t k, bool turned) {
   return m <= kStreamedRows && n >= 128 && n * k >= 256 * 256 && !turned;
@@ -46,7 +74,7 @@ void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulat
              const float* bias) {
   const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
   const VectorTable& table = vectors();
-  if (b.transposed && !a.transposed && (k >= 256 || m <= 8) && bias == nullptr) {
+  if (b.transposed && !a.transposed && (k >= 256 || m <= 8) && bias == nullptr && !deterministic()) {
     split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
       table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate,
                         c + i * ldc + j, ldc);
@@ -62,17 +90,29 @@ void slender(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool accumulat
     by_rows = turned;
     ldb = n;
   }
-  const auto product = is_streamed(m, n, k, b.transposed) ? table.streamed_product : table.product;
+  const bool streamed = is_streamed(m, n, k, b.transposed), in_pieces = m <= kFewRows && n >= 128 && k > kMaxDepth;
   split(m, n, k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-    product(rows, columns, k, a.data + i * a_row, a_row, a_col, by_rows + j, ldb, accumulate,
-            bias != nullptr ? bias + j : nullptr, c + i * ldc + j, ldc);
+    const float *rows_of_a = a.data + i * a_row, *columns_of_b = by_rows + j, *added = bias ? bias + j : nullptr;
+    float* to = c + i * ldc + j;
+    if (streamed || in_pieces) {
+      by_pieces(rows, columns, k, accumulate, to, ldc, added, [&](int64_t p, int64_t depth, float* piece, int64_t ld) {
+        const float *from_a = rows_of_a + p * a_col, *from_b = columns_of_b + p * ldb;
+        if (streamed) {
+          table.streamed_product(rows, columns, depth, from_a, a_row, a_col, from_b, ldb, piece, ld);
+        } else {
+          table.product(rows, columns, depth, from_a, a_row, a_col, from_b, ldb, false, nullptr, piece, ld);
+        }
+      });
+    } else {
+      table.product(rows, columns, k, rows_of_a, a_row, a_col, columns_of_b, ldb, accumulate, added, to, ldc);
+    }
   });
 }
 
 /// Computes products of few rows in place; false for others.
 bool few_rows(int64_t m, int64_t n, int64_t k, MatrixOf<double> a, MatrixOf<double> b, bool accumulate, double* c,
               int64_t ldc, const double* bias) {
-  const bool by_dots = b.transposed && !a.transposed && bias == nullptr;
+  const bool by_dots = b.transposed && !a.transposed && bias == nullptr && !deterministic();
   if (m > kStreamedRows || (!by_dots && (b.transposed || n < 8))) return false;
   const NumberLoops<double>& table = number_loops<double>();
   const int64_t a_row = a.transposed ? 1 : a.ld, a_col = a.transposed ? a.ld : 1;
@@ -81,8 +121,11 @@ bool few_rows(int64_t m, int64_t n, int64_t k, MatrixOf<double> a, MatrixOf<doub
     if (by_dots) {
       table.dot_product(rows, columns, k, a.data + i * a_row, a.ld, b.data + j * b.ld, b.ld, accumulate, to, ldc);
     } else {
-      table.streamed_product(rows, columns, k, a.data + i * a_row, a_row, a_col, b.data + j, b.ld, accumulate,
-                             bias != nullptr ? bias + j : nullptr, to, ldc);
+      by_pieces(rows, columns, k, accumulate, to, ldc, bias != nullptr ? bias + j : nullptr,
+                [&](int64_t p, int64_t depth, double* piece, int64_t ld) {
+                  table.streamed_product(rows, columns, depth, a.data + i * a_row + p * a_col, a_row, a_col,
+                                         b.data + j + p * b.ld, b.ld, piece, ld);
+                });
     }
   });
   return true;

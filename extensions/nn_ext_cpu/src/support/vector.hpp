@@ -59,6 +59,15 @@ struct PoolShape {
 /// Columns of a panel: a matrix is cut into panels so that each of them is one piece of memory; see vector/gemm.cpp.
 constexpr int64_t kPanelColumns = 32;
 
+/// Products are sums of pieces along k, all of about the same depth: each piece from zero in the order of k, then piece
+/// after piece, then what was in c, then the bias. All methods cut alike, so that an element has the same bits whatever
+/// else is computed beside it; `dot_product` alone adds up in lanes.
+constexpr int64_t kMaxDepth = 320;  // a panel of b of this depth stays in the first-level cache
+inline int64_t depth_of_pieces(int64_t k) {
+  const int64_t pieces = k > kMaxDepth ? (k + kMaxDepth - 1) / kMaxDepth : 1;
+  return ((k + pieces - 1) / pieces + 7) / 8 * 8;
+}
+
 /// The rows that `streamed_product` takes at most; see vector/gemm.cpp.
 constexpr int64_t kStreamedRows = 8;
 
@@ -167,7 +176,7 @@ struct NumberLoops {
   void (*transpose)(const T* x, int64_t rows, int64_t columns, int64_t ldx, T* y, int64_t ldy);
   // products of few rows, see vector/gemm.cpp
   void (*streamed_product)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
-                           int64_t ldb, bool accumulate, const T* bias, T* c, int64_t ldc);
+                           int64_t ldb, T* c, int64_t ldc);
   void (*dot_product)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
                       bool accumulate, T* c, int64_t ldc);
   // blocks of large products, see vector/blocks.cpp

@@ -2,7 +2,7 @@
 // `product` keeps a tile of c in registers, reads b in place and broadcasts elements of a. `streamed_product` reads a
 // large b once, in the order of its memory, for few rows. `panel_product` does as the first with
 // a b that was cut into panels before, and fetches the next one ahead. `dot_product` takes b by rows along the sum.
-// Sums are float32 in the order of k, in lanes for dot_product. O(m n k).
+// Sums are float32 in the order of k, in pieces (kMaxDepth), in lanes for dot_product. O(m n k).
 #include "support/vector.hpp"
 #include "vector/lanes.hpp"
 
@@ -45,14 +45,16 @@ constexpr int kLine = 16;  // numbers in a line of cache
 
 /// c (Rows, Vectors lanes) = a b (+ c). All loops over the tile are unrolled: only then do compilers keep it in
 /// registers. Unit: a_row is 1. Part: the only vector has `part` lanes. Fetch: lines to fetch for later, for each row
-/// of b.
-template <int Rows, int Vectors, bool Unit, bool Part, int Fetch = 0>
+/// of b. With Resume the sum begins with c.
+template <int Rows, int Vectors, bool Unit, bool Part, int Fetch = 0, bool Resume = false>
 void tile(const Operands& o, int64_t k, int part) {
   Lanes sum[Rows][Vectors];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
+    const float* from = o.c + i * o.ldc;
 #pragma GCC unroll 16
-    for (int v = 0; v < Vectors; ++v) sum[i][v] = Lanes{};
+    for (int v = 0; v < Vectors; ++v)
+      sum[i][v] = !Resume ? Lanes{} : (Part ? load_part(from, part) : load(from + v * kWidth));
   }
   const float *a = o.a, *b = o.b, *ahead = o.ahead;
   for (int64_t p = 0; p < k; ++p, a += o.a_col, b += o.ldb, ahead += Fetch * kLine) {
@@ -90,34 +92,36 @@ void tile(const Operands& o, int64_t k, int part) {
 }
 
 /// tile<Rows, ...> for what is left of kRows.
-template <int Vectors, bool Unit, bool Part, int Fetch = 0, int Rows = kRows>
+template <int Vectors, bool Unit, bool Part, int Fetch = 0, bool Resume = false, int Rows = kRows>
 void some_rows(int64_t rows, const Operands& o, int64_t k, int part) {
   if (rows == Rows) {
-    tile<Rows, Vectors, Unit, Part, Fetch>(o, k, part);
+    tile<Rows, Vectors, Unit, Part, Fetch, Resume>(o, k, part);
   } else if constexpr (Rows > 1) {
-    some_rows<Vectors, Unit, Part, Fetch, Rows - 1>(rows, o, k, part);
+    some_rows<Vectors, Unit, Part, Fetch, Resume, Rows - 1>(rows, o, k, part);
   }
 }
 
 /// Rows [0, m) of a column of tiles. Inlined: short tiles would wait for operands that are copied from call to call.
-template <int Rows, int Vectors, bool Unit, bool Part>
+template <int Rows, int Vectors, bool Unit, bool Part, bool Resume>
 [[gnu::always_inline]] inline void column(int64_t m, const Operands& o, int64_t k, int part) {
   int64_t i = 0;
-  for (; i + Rows <= m; i += Rows) tile<Rows, Vectors, Unit, Part>(o.at(i, 0), k, part);
-  for (; i < m; i += kRows) some_rows<Vectors, Unit, Part>(m - i < kRows ? m - i : kRows, o.at(i, 0), k, part);
+  for (; i + Rows <= m; i += Rows) tile<Rows, Vectors, Unit, Part, 0, Resume>(o.at(i, 0), k, part);
+  for (; i < m; i += kRows)
+    some_rows<Vectors, Unit, Part, 0, Resume>(m - i < kRows ? m - i : kRows, o.at(i, 0), k, part);
 }
 
 /// All columns of some rows, from left to right; tiles are Rows x Vectors.
-template <int Rows, int Vectors, bool Unit>
+template <int Rows, int Vectors, bool Unit, bool Resume = false>
 void rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
   int64_t j = 0;
-  for (; j + Vectors * kWidth <= n; j += Vectors * kWidth) column<Rows, Vectors, Unit, false>(m, o.at(0, j), k, 0);
-  for (; Vectors > 1 && j + kWidth <= n; j += kWidth) column<Rows, 1, Unit, false>(m, o.at(0, j), k, 0);
-  if (j < n) column<Rows, 1, Unit, true>(m, o.at(0, j), k, static_cast<int>(n - j));
+  for (; j + Vectors * kWidth <= n; j += Vectors * kWidth)
+    column<Rows, Vectors, Unit, false, Resume>(m, o.at(0, j), k, 0);
+  for (; Vectors > 1 && j + kWidth <= n; j += kWidth) column<Rows, 1, Unit, false, Resume>(m, o.at(0, j), k, 0);
+  if (j < n) column<Rows, 1, Unit, true, Resume>(m, o.at(0, j), k, static_cast<int>(n - j));
 }
 
-/// Between kRows and 2 kRows rows: one tile is as high as the matrix, so that b is read once.
-void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
+/// Between kRows and 2 kRows rows of one piece: one tile is as high as the matrix, so that b is read once.
+void few_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
   constexpr int64_t kSpan = 2 * kRows;
   float turned[2 * kRows * kSpan];
   for (int64_t p = 0; p < k; p += kSpan) {
@@ -131,13 +135,16 @@ void few_rows(int64_t m, int64_t n, Operands o, int64_t k) {
       part.a_row = 1;
       part.a_col = m;
     }
-    part.accumulate = o.accumulate || p > 0;
-    if (p > 0) part.bias = nullptr;
-    rows<2 * kRows, 1, true>(m, n, part, depth);
+    if (p + depth < k) part.bias = nullptr;
+    if (p == 0) {
+      rows<2 * kRows, 1, true>(m, n, part, depth);
+    } else {
+      rows<2 * kRows, 1, true, true>(m, n, part, depth);
+    }
   }
 }
 
-/// Some columns of c: a (Rows, Depth) b, plus c if o.accumulate, plus the bias; x has the numbers of a.
+/// Some columns of c: a (Rows, Depth) b, plus c if o.accumulate; x has the numbers of a.
 template <class T, int Rows, int Depth, bool Part>
 [[gnu::always_inline]] inline void streamed_columns(const OperandsOf<T>& o, const LanesOf<T> (&x)[Rows][Depth],
                                                     int part) {
@@ -146,7 +153,6 @@ template <class T, int Rows, int Depth, bool Part>
   for (int i = 0; i < Rows; ++i) {
     const T* c = o.c + i * o.ldc;
     sum[i] = !o.accumulate ? LanesOf<T>{} : (Part ? load_part(c, part) : load(c));
-    if (o.bias != nullptr) sum[i] += Part ? load_part(o.bias, part) : load(o.bias);
   }
 #pragma GCC unroll 16
   for (int p = 0; p < Depth; ++p) {
@@ -196,21 +202,18 @@ void streamed_rows(int64_t m, int64_t n, const OperandsOf<T>& o, int64_t k) {
       piece.a += step * o.a_col;
       piece.b += step * o.ldb;
       piece.accumulate = true;
-      piece.bias = nullptr;
     }
   } else if constexpr (Rows > 1) {
     streamed_rows<T, Rows - 1>(m, n, o, k);
   }
 }
 
-constexpr int64_t kDepth = 256;  // rows of a piece of b that stays in the first-level cache
-
 /// rows<kRows, 2, Unit> on copies of pieces of b, whose rows would meet in the same few places of the cache. k is at
-/// most kDepth.
+/// most kMaxDepth.
 template <bool Unit>
 void copied_columns(int64_t m, int64_t n, const Operands& o, int64_t k) {
   constexpr int64_t kStep = 2 * kWidth;
-  alignas(64) float piece[kDepth * kStep];
+  alignas(64) float piece[kMaxDepth * kStep];
   int64_t j = 0;
   for (; j + kStep <= n; j += kStep) {
     for (int64_t p = 0; p < k; ++p) {
@@ -220,7 +223,7 @@ void copied_columns(int64_t m, int64_t n, const Operands& o, int64_t k) {
     Operands part = o.at(0, j);
     part.b = piece;
     part.ldb = kStep;
-    column<kRows, 2, Unit, false>(m, part, k, 0);
+    column<kRows, 2, Unit, false, false>(m, part, k, 0);
   }
   if (j < n) rows<kRows, 2, Unit>(m, n - j, o.at(0, j), k);
 }
@@ -231,13 +234,14 @@ void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
     for (int64_t i = 0; i < m; i += kRows) rows<kRows, 2, Unit>(m - i < kRows ? m - i : kRows, n, o.at(i, 0), k);
     return;
   }
-  for (int64_t p = 0; p < k; p += kDepth) {  // a column of tiles reads a piece of b
+  const int64_t piece = depth_of_pieces(k);
+  for (int64_t p = 0; p < k; p += piece) {  // a column of tiles reads a piece of b
     Operands part = o;
     part.b += p * o.ldb;
     part.a += p * o.a_col;
     part.accumulate = o.accumulate || p > 0;
     if (p > 0) part.bias = nullptr;
-    const int64_t depth = k - p < kDepth ? k - p : kDepth;
+    const int64_t depth = k - p < piece ? k - p : piece;
     if (m > 2 * kRows && o.ldb % 512 == 0) {
       copied_columns<Unit>(m, n, part, depth);
     } else {
@@ -253,7 +257,7 @@ void many_rows(int64_t m, int64_t n, const Operands& o, int64_t k) {
 void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b, int64_t ldb,
              bool accumulate, const float* bias, float* c, int64_t ldc) {
   const Operands o{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc};
-  if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64) {
+  if (m > kRows && m <= 2 * kRows && n >= 128 && k >= 64 && k <= kMaxDepth && !accumulate) {
     few_rows(m, n, o, k);
   } else if (a_row == 1) {
     many_rows<true>(m, n, o, k);
@@ -262,12 +266,13 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int
   }
 }
 
-/// The same for at most kStreamedRows rows and a b that comes from memory. It is read from its beginning to its end
-/// while c stays in cache, some of its rows at a time, so that what is fetched ahead is what comes next.
+/// c (m, n) = a b for one piece, at most kStreamedRows rows, and a b that comes from memory. It is read from its
+/// beginning to its end while c stays in cache, some of its rows at a time, so that what is fetched ahead is what comes
+/// next.
 template <class T>
 void streamed_product(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
-                      int64_t ldb, bool accumulate, const T* bias, T* c, int64_t ldc) {
-  streamed_rows(m, n, OperandsOf<T>{a, a_row, a_col, b, ldb, accumulate, bias, c, ldc}, k);
+                      int64_t ldb, T* c, int64_t ldc) {
+  streamed_rows(m, n, OperandsOf<T>{a, a_row, a_col, b, ldb, false, nullptr, c, ldc}, k);
 }
 
 /// c (m, n) = a (m, k) b, plus c if `accumulate`, for a contiguous panel b of kPanel columns, of which the first n
@@ -277,8 +282,9 @@ void panel_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
                    float* c, int64_t ldc) {
   constexpr int64_t kStep = 2 * kWidth;
   const int64_t tiles = (m + kRows - 1) / kRows;
-  for (int64_t p = 0; p < k; p += kDepth) {
-    const int64_t depth = k - p < kDepth ? k - p : kDepth, lines = depth * kPanel / kLine;
+  const int64_t most = depth_of_pieces(k);
+  for (int64_t p = 0; p < k; p += most) {
+    const int64_t depth = k - p < most ? k - p : most, lines = depth * kPanel / kLine;
     const float *piece = b + p * kPanel, *ahead = piece + depth * kPanel;
     int64_t fetched = 0;
     for (int64_t j = 0; j < n; j += kStep) {
@@ -366,10 +372,10 @@ void dot_product(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const
   for (; j < n; ++j) dot_rows<T, 1>(m, k, a, lda, b + j * ldb, ldb, accumulate, c + j, ldc);
 }
 
-template void streamed_product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool,
-                               const float*, float*, int64_t);
-template void streamed_product(int64_t, int64_t, int64_t, const double*, int64_t, int64_t, const double*, int64_t, bool,
-                               const double*, double*, int64_t);
+template void streamed_product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, float*,
+                               int64_t);
+template void streamed_product(int64_t, int64_t, int64_t, const double*, int64_t, int64_t, const double*, int64_t,
+                               double*, int64_t);
 template void dot_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, bool, float*,
                           int64_t);
 template void dot_product(int64_t, int64_t, int64_t, const double*, int64_t, const double*, int64_t, bool, double*,

@@ -77,8 +77,7 @@ void draw_below(const uint32_t*, int64_t, uint64_t, int64_t, int64_t*);
 void product(int64_t, int64_t, int64_t, const float*, int64_t, int64_t, const float*, int64_t, bool, const float*,
              float*, int64_t);
 template <class T>
-void streamed_product(int64_t, int64_t, int64_t, const T*, int64_t, int64_t, const T*, int64_t, bool, const T*, T*,
-                      int64_t);
+void streamed_product(int64_t, int64_t, int64_t, const T*, int64_t, int64_t, const T*, int64_t, T*, int64_t);
 void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float*, bool, float*, int64_t);
 template <class T>
 void dot_product(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, bool, T*, int64_t);
