@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
 from nn_core.graph_rewriting import network_ports, parameters_behind
@@ -14,9 +16,11 @@ from nn_ext_c.graphs import program_of
 from nn_ext_c.integer import lowering_recurrent as lowering_recurrent  # it registers LSTM and GRU
 from nn_ext_c.integer.lowering import integer_network
 from nn_ext_c.integer.network import IntegerNetwork
+from nn_ext_c.integer.numbers import Array, quantized
+from nn_ext_c.integer.reference import run, run_integers
 from nn_ext_c.integer.writing import integer_program
 from nn_ext_c.loops import number
-from nn_ext_c.source import Source, identifier, port_name, written
+from nn_ext_c.source import SelfTest, Source, identifier, port_name, written
 
 
 def export_source(
@@ -30,6 +34,7 @@ def export_source(
     percentile: float = 99.99,
     io: str = "float32",
     batch_statistics: bool = False,
+    self_test: bool = False,
 ) -> Source:
     """Return the graph of `outputs` as the texts of a header and a source of C.
 
@@ -47,26 +52,65 @@ def export_source(
             zero as macros.
         batch_statistics: normalize with the statistics of the batch where the graph does (``batch_stat=True``), as a training
             does. Without it such a graph is refused.
+        self_test: write a function ``NAME_self_test`` too, which runs the data that the inputs have now and compares: int8 bit
+            by bit, float32 within 1e-5 of the largest magnitude, but of 1 at least.
 
     Raises:
         ArgumentError: lists every function that cannot be exported and where it is; or when the graph is one for training.
     """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or identifier(name) != name:
-        raise ArgumentError(f"export: name must be letters, digits and underscores as in 'my_net', got {name!r}")
+    settings = (dtype, calibration, method, percentile, io, batch_statistics, self_test)
+    return _source(outputs, inputs, name, name, *settings)
+
+
+def _source(
+    outputs: Any, inputs: Any, name: str, file: str, dtype: str, calibration: Any, method: str, percentile: float, io: str,
+    batch_statistics: bool, self_test: bool,
+) -> Source:  # fmt: skip
+    _check_name(name)
     wanted, leaves = _ports(outputs, inputs)
     if not batch_statistics:
         _refuse_batch_statistics(wanted.values())
-    if dtype not in ("float32", "int8"):
-        raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
-    if io not in (("float32", "int8") if dtype == "int8" else ("float32",)):
-        raise ArgumentError(f"export: io must be 'float32', or 'int8' where dtype is, got {io!r}")
+    _check_types(dtype, io)
     keys = {variable: key for key, variable in parameters_behind(wanted.values()).items()}
     with nn.auto_forward(False):
         made, names = folded(wanted, leaves.values(), keys)
         if dtype == "float32":
-            return written(program_of(made, leaves, names), name, ["Numbers are float32."])
+            test = _computed_test(made, leaves) if self_test else None
+            return written(program_of(made, leaves, names), name, ["Numbers are float32."], file, test)
+        samples = {key: np.array(variable.d, np.float32) for key, variable in leaves.items()}
         network = integer_network(made, leaves, calibration, method, percentile)
-        return written(integer_program(network, io), name, _scales(network, io))
+        test = _integer_test(network, samples, io) if self_test else None
+        return written(integer_program(network, io), name, _scales(network, io), file, test)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or identifier(name) != name:
+        raise ArgumentError(f"export: name must be letters, digits and underscores as in 'my_net', got {name!r}")
+
+
+def _check_types(dtype: str, io: str) -> None:
+    if dtype not in ("float32", "int8"):
+        raise ArgumentError(f"export: dtype must be 'float32' or 'int8', got {dtype!r}")
+    if io not in (("float32", "int8") if dtype == "int8" else ("float32",)):
+        raise ArgumentError(f"export: io must be 'float32', or 'int8' where dtype is, got {io!r}")
+
+
+def _computed_test(outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable]) -> SelfTest:
+    """Return the data of the inputs with the outputs for them."""
+    results = {}
+    for key, output in outputs.items():
+        if output.parent is not None:
+            output.forward()
+        results[key] = np.array(output.d, np.float32)
+    return SelfTest({key: np.array(variable.d, np.float32) for key, variable in inputs.items()}, results)
+
+
+def _integer_test(network: IntegerNetwork, samples: Mapping[str, Array], io: str) -> SelfTest:
+    """Return data of the inputs with the outputs for them, as the integers of the interface or as numbers."""
+    if io == "float32":
+        return SelfTest(samples, run(network, samples), 0.0)
+    given = {key: quantized(samples[key], network.tensors[tensor].scale) for key, tensor in network.inputs.items()}
+    return SelfTest(given, run_integers(network, given))
 
 
 def quantize(
@@ -115,20 +159,23 @@ def export(
     percentile: float = 99.99,
     io: str = "float32",
     batch_statistics: bool = False,
+    self_test: bool = False,
 ) -> Source:
     """Write the graph of `outputs` as NAME.h and NAME.c; see `export_source`.
 
     Args:
-        path: a folder, or the path of either file; its stem is the name then.
+        path: a folder, or the path of either file, with the suffix or without.
         outputs: see `export_source`.
         inputs: see `export_source`.
-        name: the stem of the files and of all names in C.
+        name: the stem of all names in C; by default that of the file, with underscores for what names cannot hold. In a
+            folder, the stem of the files, too.
         dtype: see `export_source`.
         calibration: see `export_source`.
         method: see `export_source`.
         percentile: see `export_source`.
         io: see `export_source`.
         batch_statistics: see `export_source`.
+        self_test: see `export_source`.
 
     Returns:
         The texts, and the memory that they need.
@@ -144,9 +191,11 @@ def export(
     """
     target = Path(path)
     is_folder = target.is_dir()
-    stem = name or ("network" if is_folder else identifier(target.stem))
-    settings: dict[str, Any] = {"dtype": dtype, "calibration": calibration, "method": method, "percentile": percentile}
-    source = export_source(outputs, inputs, name=stem, io=io, batch_statistics=batch_statistics, **settings)
+    if not is_folder and target.suffix not in (".c", ".h", ""):
+        raise ArgumentError(f"export: path must be a folder, or a file whose suffix is .c or .h, got {os.fspath(path)!r}")
+    stem = (name or "network") if is_folder else target.stem
+    settings = (dtype, calibration, method, percentile, io, batch_statistics, self_test)
+    source = _source(outputs, inputs, name or identifier(stem), stem, *settings)
     folder = target if is_folder else target.parent
     for suffix, text in ((".h", source.header), (".c", source.code)):
         with atomic_writer(folder / f"{stem}{suffix}") as file:

@@ -1,7 +1,7 @@
 """The text of the header and of the source of a program."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,6 +31,33 @@ _KEYWORDS: Final = frozenset(
     )
 )
 _PER_LINE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTest:
+    """A sample and its results by name, in the types of inputs and outputs.
+
+    Attributes:
+        tolerance: of outputs in float32, relative to the largest magnitude that is expected, but to 1 at least.
+    """
+
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+    tolerance: float = 1e-5
+
+
+#: Before the constants. GCC joins products and sums unless it is told not to (with -std=gnu..., as by default).
+_HEAD: Final = """\
+#ifndef {name}_CONSTANTS
+#define {name}_CONSTANTS /* attributes of all constants, such as __attribute__((section(".flash"), aligned(16))) */
+#endif
+#ifndef {name}_CONTRACT /* without it each product is rounded before it is added, so that all compilers give the same bits */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off")
+#else
+#pragma STDC FP_CONTRACT OFF
+#endif
+#endif"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +108,19 @@ class Names:
 class Writer:
     """Writes a program; see `written`."""
 
-    def __init__(self, program: Program, name: str, notes: Sequence[str]) -> None:
-        self.program, self.name, self.notes = program, name, notes
+    def __init__(self, program: Program, name: str, notes: Sequence[str], file: str, test: SelfTest | None) -> None:
+        self.program, self.name, self.notes, self.file, self.test = program, name, notes, file, test
         self.plan: Plan = plan_memory(program)
         ports = Names()
         self.inputs = {key: ports.fresh(port_name(key)) for key in program.inputs}
         self.outputs = {key: ports.fresh(port_name(key)) for key in program.outputs}
         self.buffers = {program.inputs[key].buffer: port for key, port in self.inputs.items()}
         self.buffers |= {program.outputs[key].buffer: port for key, port in self.outputs.items()}
-        self.globals = Names({f"{name}_{word}".upper() for word in ("run", "context", "h")} | {name.upper()} | ports.taken)
+        self.globals = Names(
+            {f"{name}_{word}".upper() for word in ("run", "self_test", "context", "constants", "contract", "h")}
+            | {name.upper()}
+            | ports.taken
+        )
         for buffer in program.constants():
             self.buffers[buffer] = self.globals.fresh(f"{name}_{identifier(buffer.name)}")
 
@@ -107,11 +138,21 @@ class Writer:
         for key, port in self.outputs.items():
             yield "OUTPUT", port, self.program.outputs[key]
 
-    def _signature(self) -> str:
+    def _signature(self, function: str = "run", kinds: Sequence[str] = ("INPUT", "OUTPUT")) -> str:
         parameters = [f"{self.name}_context *context"]
         for kind, port, value in self._ports():
-            parameters.append(f"{'const ' if kind == 'INPUT' else ''}{C_TYPES[value.buffer.dtype]} *{port}")
-        return f"int {self.name}_run({', '.join(parameters)})"
+            if kind in kinds:
+                parameters.append(f"{'const ' if kind == 'INPUT' else ''}{C_TYPES[value.buffer.dtype]} *{port}")
+        return f"int {self.name}_{function}({', '.join(parameters)})"
+
+    def _test_signatures(self) -> list[str]:
+        """Return the prototype of the self-test, where there is one."""
+        if self.test is None:
+            return []
+        comment = (
+            "/* Runs a sample and returns 0, 1 as above, or 2 where the outputs, which are written, are not as expected. */"
+        )
+        return [comment, f"{self._signature('self_test', ['OUTPUT'])};"]
 
     def _header(self, arena: int, constants: int) -> str:
         upper = self.name.upper()
@@ -163,6 +204,7 @@ class Writer:
                 f"}} {self.name}_context;",
                 "",
                 f"{self._signature()};",
+                *self._test_signatures(),
                 "",
                 "#ifdef __cplusplus",
                 "}",
@@ -179,9 +221,11 @@ class Writer:
         return "\n".join(
             [
                 f"/* The network {self.name}, written by nn-ext-c; edits are lost. */",
-                f'#include "{self.name}.h"',
+                f'#include "{self.file}.h"',
                 "",
                 "#include <math.h>",
+                "",
+                *_HEAD.format(name=self.name.upper()).splitlines(),
                 "",
                 *(self._constant(buffer) for buffer in self.program.constants()),
                 *functions,
@@ -193,8 +237,31 @@ class Writer:
                 "    return 0;",
                 "}",
                 "",
+                *([] if self.test is None else self._self_test(self.test)),
             ]
         )
+
+    def _self_test(self, test: SelfTest) -> list[str]:
+        """Lines of the function that runs a sample."""
+        lines, inputs, checks = [], [], []
+        for key, port in self.inputs.items():
+            inputs.append(self.globals.fresh(f"{self.name}_sample_{port}"))
+            lines.append(self._array(inputs[-1], self.program.inputs[key].buffer.dtype, test.inputs[key]))
+        for key, port in self.outputs.items():
+            buffer = self.program.outputs[key].buffer
+            wanted = self.globals.fresh(f"{self.name}_expected_{port}")
+            lines.append(self._array(wanted, buffer.dtype, test.outputs[key]))
+            difference = f"{port}[i] - {wanted}[i]"
+            limit = number(test.tolerance * max(1.0, float(np.abs(test.outputs[key]).max(initial=0.0))))
+            is_off = f"!(fabsf({difference}) <= {limit})" if buffer.dtype == "float32" else f"{port}[i] != {wanted}[i]"
+            checks += [
+                f"    for (int32_t i = 0; i < {buffer.size}; ++i) {{",
+                f"        if ({is_off}) {{ return 2; }}",
+                "    }",
+            ]
+        given = ", ".join(["context", *inputs, *self.outputs.values()])
+        run = f"    if ({self.name}_run({given}) != 0) {{ return 1; }}"
+        return [*lines, self._signature("self_test", ["OUTPUT"]), "{", run, *checks, "    return 0;", "}", ""]
 
     def _unread_inputs(self) -> list[str]:
         read = {buffer for step in self.program.steps for buffer in step.read}
@@ -202,8 +269,11 @@ class Writer:
 
     def _constant(self, buffer: Buffer) -> str:
         assert buffer.values is not None
-        head = f"static const {C_TYPES[buffer.dtype]} {self.buffers[buffer]}[{buffer.size}] = {{"
-        return "\n".join([head, *_rows(buffer.values), "};", ""])
+        return self._array(self.buffers[buffer], buffer.dtype, buffer.values)
+
+    def _array(self, name: str, dtype: str, values: Array) -> str:
+        head = f"{self.name.upper()}_CONSTANTS static const {C_TYPES[dtype]} {name}[{values.size}] = {{"
+        return "\n".join([head, *_rows(values.reshape(-1)), "};", ""])
 
     def _steps(self) -> tuple[list[str], list[str]]:
         """Return the functions, each once, and the calls."""
@@ -250,12 +320,14 @@ def _snake(title: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", identifier(title)).lower()
 
 
-def written(program: Program, name: str, notes: Sequence[str]) -> Source:
+def written(program: Program, name: str, notes: Sequence[str], file: str = "", test: SelfTest | None = None) -> Source:
     """Return the header and the source of a program.
 
     Args:
         program: what is written.
         name: the stem of all names, an identifier of C.
         notes: lines for the comment of the header.
+        file: the stem of the files; the name by default.
+        test: a sample with which a function of C tests itself.
     """
-    return Writer(program, name, notes).source()
+    return Writer(program, name, notes, file or name, test).source()

@@ -1,5 +1,8 @@
 """Pairs of files as a whole: names, constants, memory, errors, and whole networks."""
 
+import ctypes
+import dataclasses
+import platform
 import subprocess
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
-from extensions.nn_ext_c.tests.compiled import FLAGS, Network, compile_files, compiler, difference
+from extensions.nn_ext_c.tests.compiled import FLAGS, Library, Network, compile_files, compiler, difference
 from nn_core.ext import ArgumentError, find_extension
 from nn_ext_c import export, export_source
 
@@ -306,3 +309,62 @@ def test_functions_in_python_are_refused_whatever_their_name(options):
     x = nn.Variable((1, 2, 3))
     with pytest.raises(ArgumentError, match=r"Sigmoid \(function .*a function in Python cannot be written"):
         export_source({"y": _Sigmoid()(F.relu(x))}, {"x": x}, **options)
+
+
+@pytest.mark.parametrize("given", ["my-net.c", "my-net.h", "my-net"])
+@pytest.mark.parametrize(("name", "prefix"), [(None, "my_net"), ("other", "other")])
+def test_the_files_have_the_name_that_was_asked_for(given, name, prefix, tmp_path):
+    x = nn.Variable((2, 3))
+    export(tmp_path / given, {"y": F.tanh(x)}, {"x": x}, name=name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my-net.c", "my-net.h"]
+    assert f"int {prefix}_run(" in (tmp_path / "my-net.h").read_text()
+    compile_files(tmp_path, [tmp_path / "my-net.c"], "net.o", "-c")
+
+
+@pytest.mark.parametrize("given", ["net.cpp", "net.v2"])
+def test_files_of_another_kind_are_refused(given, tmp_path):
+    x = nn.Variable((2, 3))
+    with pytest.raises(ArgumentError, match=r"a file whose suffix is .c or .h, got .*net\."):
+        export(tmp_path / given, {"y": F.tanh(x)}, {"x": x})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("settings", [{}, {"dtype": "int8"}, {"dtype": "int8", "io": "int8"}], ids=str)
+def test_a_sample_tests_the_network_on_its_target(settings, tmp_path):
+    x, y = small_net()
+    x.d = np.random.default_rng(0).normal(size=x.shape)
+    if settings:
+        settings = {**settings, "calibration": np.random.default_rng(1).normal(size=(9, *x.shape[1:]))}
+    made = export_source({"y": y}, {"x": x}, name="net", self_test=True, **settings)
+    dtype = np.int8 if "io" in settings else np.float32
+    kind = {np.int8: "int8_t", np.float32: "float"}[dtype]
+    start = f"static const {kind} net_expected_y[{y.size}] = {{\n    "
+    for change, status in ((0, 0), (1, 2)):  # the first number that is expected is another one
+        at = made.code.index(start) + len(start)
+        first = made.code[at:].split(",")[0]
+        other = str(int(first) + 1) if dtype is np.int8 else "0.75f"
+        code = made.code[:at] + (other if change else first) + made.code[at + len(first) :]
+        library = Library(tmp_path, {"net": dataclasses.replace(made, code=code)}).library
+        context, result = np.zeros(made.arena_bytes, np.uint8), np.zeros(y.size, dtype)
+        assert library.net_self_test(*(ctypes.c_void_p(array.ctypes.data) for array in (context, result))) == status
+
+
+def test_constants_go_where_the_macro_says(tmp_path):
+    x, y = small_net()
+    made = export(tmp_path, {"y": y}, {"x": x}, name="net")
+    option = '-DNET_CONSTANTS=__attribute__((section("flashed")))'
+    compile_files(tmp_path, [tmp_path / "net.c"], "net.o", "-c", option)
+    listed = subprocess.run(["size", "-A", tmp_path / "net.o"], capture_output=True, text=True, check=True).stdout
+    (size,) = (int(line.split()[1]) for line in listed.splitlines() if line.startswith("flashed"))
+    assert made.constant_bytes <= size < made.constant_bytes + 256
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for instructions of x86")
+def test_products_and_sums_are_not_joined(tmp_path):
+    x, y = small_net()
+    export(tmp_path, {"y": y}, {"x": x}, name="net")
+    found = []
+    for options in ([], ["-DNET_CONTRACT"]):
+        compile_files(tmp_path, [tmp_path / "net.c"], "net.s", "-S", "-O2", "-std=gnu99", "-mfma", *options)
+        found.append("fmadd" in (tmp_path / "net.s").read_text())
+    assert found == [False, True]
