@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import nn_core as nn
 import nn_core.functions as F
@@ -296,6 +297,13 @@ def test_nan_may_reach_what_padding_alone_meets() -> None:
     assert standard.differs(found) == ""
     found["output 0"][...] = 1.0
     assert "1.0 in place of nan" in standard.differs(found)
+
+
+@pytest.mark.parametrize("name, text", [("Convolutoin", "must be a function such as Convolution"), ("Randint", "a floating")])
+def test_specials_refuse_to_plant_nothing(name: str, text: str) -> None:
+    found = CliRunner().invoke(specials.main, ["--function", name])
+    assert found.exit_code == 2
+    assert text in found.output
 
 
 def test_the_shares_of_the_samples_are_all_samples() -> None:

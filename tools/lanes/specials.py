@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -444,10 +445,19 @@ def share_of(text: str) -> tuple[int, int]:
     return int(number) - 1, int(parts)
 
 
+def _check_known(functions: Sequence[str]) -> None:
+    """Refuse names of no function, with which nothing would be planted, and nothing found."""
+    known = [spec.name for spec in functions_of(["cpu"])]
+    for name in functions:
+        if name not in known:
+            close = ", ".join(get_close_matches(name, known)) or ", ".join(known)
+            raise click.BadParameter(f"must be a function such as {close}, got {name!r}", param_hint="--function")
+
+
 @click.command()
 @click.option("--count", default=200, help="Planted numbers; 0: all.")
 @click.option("--seed", default=0)
-@click.option("--dtype", "dtypes", multiple=True, default=DTYPES, help="Only these.")
+@click.option("--dtype", "dtypes", multiple=True, default=DTYPES, type=click.Choice(DTYPES), help="Only these.")
 @click.option("--backend", "backends", multiple=True, default=("cpu", "reference"), help="Only these.")
 @click.option("--function", "functions", multiple=True, help="Only these.")
 @click.option("--ways", "n_ways", default=0, help="Ways drawn for each planted number; 0: all.")
@@ -472,9 +482,12 @@ def main(
     """Plant special numbers in samples; the exit status is 1 if there is a finding."""
     for module in emulated:
         import_module(module)
+    _check_known(functions)
     rng = np.random.default_rng(seed)
     found = [planted for planted in all_planted(dtypes, rng) if not functions or planted.spec.name in functions]
     found = [planted for planted in found if not (alone and planted.chained)]
+    if not found:
+        raise click.UsageError("there must be a floating-point input to plant a number in, got functions without one")
     if count and count < len(found):
         found = [found[n] for n in sorted(rng.choice(len(found), count, replace=False))]
     findings = Counter[str]()
