@@ -96,6 +96,25 @@ def test_half_precision_is_allowed_its_rounding_and_no_more(type_config: str, mo
     assert perform(Reference(RECTIFIED), way)[1] is not None
 
 
+#: y = sum(3e4 * (x * 3e4)), a leaf of six numbers, whose gradient float16 does not hold.
+STEEP = Program(
+    1, (Leaf(0, (2, 3)), Step("{0} * 3e4", (0,), (1,)), Step("{0} * 3e4", (1,), (2,)), Step("F.sum({0})", (2,), (3,))), (2, 3)
+)
+
+
+@pytest.mark.parametrize("number", [2.5, -4.0])
+@pytest.mark.parametrize("leaf_dtype", ["float32", "float16"])
+def test_half_precision_ends_at_its_largest_number(number: float, leaf_dtype: str) -> None:
+    given = [Action("write", (0, "cast", leaf_dtype)), Action("write", (0, "number", number))]
+    passed = [Action("forward", ("keep", 3)), Action("read"), Action("backward", ("plain",)), Action("gradients")]
+    run, difference = perform(Reference(STEEP), ways_of([*given, *passed], type_config="half"))
+    assert difference is None
+    exact, slack = run.values.value(run.reference.storage(1))
+    assert agree(np.full(exact.shape, np.copysign(np.inf, number)), exact, slack.full(MANY))
+    for wrong in (65504.0, abs(number) * 3e4, -np.inf):
+        assert not agree(np.full(exact.shape, wrong * np.sign(number)), exact, slack.full(MANY))
+
+
 def test_noise_knows_which_functions_compute_in_half_precision() -> None:
     x = nn.Variable((2, 3))
     moved = F.transpose(x, (1, 0))
@@ -103,7 +122,7 @@ def test_noise_knows_which_functions_compute_in_half_precision() -> None:
         y = F.tanh(moved)
     z = F.sin(y)
     order = Graph([z]).order
-    names = {node.spec.name: dtype for node, dtype in dtypes_of(order, "float32", {x.storage: "float16"}).items()}
+    names = {node.spec.name: dtype for node, dtype in dtypes_of(order, "float32", {x.storage: "float16"}).noise.items()}
     assert names == {"Transpose": "float16", "Tanh": "bfloat16"}
 
 

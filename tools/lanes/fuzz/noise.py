@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -53,8 +53,43 @@ _TINY: Final = np.finfo(np.float32).tiny
 #: Ordinary numbers in the place of others: what differs between them depends on what they stand for.
 _ORDINARY: Final = (0.5, 0.75)
 
+#: What rounds to float16's largest number, 65504, at most: larger numbers, and this one, are infinite there.
+_BEYOND: Final = 65520.0
+#: Inputs and results that have the dtype of the context, or are whole numbers.
+_OF_CONTEXT: Final = ("float", "exact")
+
+_Key = TypeVar("_Key")
 #: Changes the numbers of an array as rounding to a dtype might.
 Change: TypeAlias = Callable[[Array, Precision, str], Array]
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """The dtypes of half precision that functions have; where one is not named, it is float32.
+
+    Attributes:
+        noise: Of each function the coarsest, of values and gradients.
+        computed: In which each function computes, to which its inputs are rounded.
+        held: Of each result.
+    """
+
+    noise: Mapping[Node, str] = field(default_factory=dict)
+    computed: Mapping[Node, str] = field(default_factory=dict)
+    held: Mapping[Storage, str] = field(default_factory=dict)
+
+    def read(self, array: Array, node: Node, dtype: str) -> Array:
+        """Return an input of a dtype of the specification as the function reads it: infinite where that does not hold it."""
+        return _held(array, self.computed.get(node)) if dtype in _OF_CONTEXT else array
+
+    def stored(self, array: Array, storage: Storage) -> Array:
+        """Return a result as its array holds it."""
+        return _held(array, self.held.get(storage))
+
+
+def _held(array: Array, dtype: str | None) -> Array:
+    if dtype != "float16" or array.dtype.kind != "f":
+        return array
+    return np.where(np.abs(array) >= _BEYOND, np.copysign(np.inf, array), array)
 
 
 @dataclass(frozen=True)
@@ -62,24 +97,37 @@ class Noise:
     """One way to compute the truth again.
 
     Attributes:
-        dtypes: In which functions compute; others in float32.
+        dtypes: In which functions compute.
         change: Applied to what functions read and give.
         single: Whether kernels compute in float32.
         spreads: Whether NaN and infinities reach more than what depends on them, where docs/special_values.md allows it...
         number: ...and what they become there; None: they are left out where nothing depends on them.
+        overflows: Whether gradients overflow in half precision, as results always do: those of leaves and what is added up
+            within a function do not have to.
     """
 
-    dtypes: Mapping[Node, str] = field(default_factory=dict)
+    dtypes: Dtypes = field(default_factory=Dtypes)
     change: Change | None = None
     single: bool = False
     spreads: bool = False
     number: float | None = None
+    overflows: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it changes nothing."""
+        return self.change is None and not self.spreads and not self.overflows
+
+    def gradient(self, array: Array, node: Node) -> Array:
+        """Return a gradient that a function gets or gives, or what it is computed from, with noise."""
+        array = self.disturbed(array, node)
+        return _held(array, self.dtypes.noise.get(node)) if self.overflows else array
 
     def disturbed(self, array: Array, node: Node) -> Array:
         """Return the array with noise, if it holds floating-point numbers."""
         if self.change is None or array.dtype.kind != "f":
             return array
-        dtype = self.dtypes.get(node, "float32")
+        dtype = self.dtypes.noise.get(node, "float32")
         with np.errstate(all="ignore"):
             return self.change(array, PRECISIONS[dtype], dtype)
 
@@ -102,23 +150,29 @@ class Noise:
         return np.where(independent | ~np.isfinite(result), self.number, result)
 
 
-def dtypes_of(order: Sequence[Node], dtype: str, leaves: Mapping[Storage, str]) -> dict[Node, str]:
-    """Return the dtype in which each function computes, values and gradients, where it is not float32.
+def dtypes_of(order: Sequence[Node], dtype: str, leaves: Mapping[Storage, str]) -> Dtypes:
+    """Return the dtypes in which functions compute, values and gradients, where they are not float32.
 
     It is that of its context, for which `dtype` stands where the context is not of half precision; a function that only moves
     elements of half precision, which `leaves` may have, keeps them, and rounds the gradient.
     """
-    moved, found = dict(leaves), dict[Node, str]()
+    moved, noise, computed, held = dict(leaves), dict[Node, str](), dict[Node, str](), dict[Storage, str]()
     for node in order:
         own = node.context.dtype
-        computed = own if own in HALVES else dtype
+        computed[node] = own if own in HALVES else dtype
         first = next((value for value in node.inputs if value is not None), None)
-        kept = moved.get(first.storage, computed) if first is not None else computed
+        kept = moved.get(first.storage, computed[node]) if first is not None else computed[node]
         for entry, storage in zip(node.spec.outputs, node.storages, strict=False):
             same = entry.dtype == "same" or node.spec.has("view")
-            moved[storage] = kept if same else computed
-            found[node] = max(kept if same else computed, computed, key=lambda name: PRECISIONS[name].noise)
-    return {node: name for node, name in found.items() if name != "float32"}
+            moved[storage] = kept if same else computed[node]
+            if same or entry.dtype in _OF_CONTEXT:
+                held[storage] = moved[storage]
+            noise[node] = max(moved[storage], computed[node], key=lambda name: PRECISIONS[name].noise)
+    return Dtypes(*(_of_half_precision(found) for found in (noise, computed, held)))
+
+
+def _of_half_precision(found: Mapping[_Key, str]) -> dict[_Key, str]:
+    return {key: name for key, name in found.items() if name != "float32"}
 
 
 def is_floating(array: Array) -> bool:
@@ -159,11 +213,12 @@ def rounded(array: Array, precision: Precision, dtype: str) -> Array:
     return np.where(np.abs(single) < _TINY, np.copysign(np.float32(0), single), single)  # as kernels may flush subnormals
 
 
-def kinds(dtypes: Mapping[Node, str], draws: int, *, special: bool) -> list[Noise]:
+def kinds(dtypes: Dtypes, draws: int, *, special: bool) -> list[Noise]:
     """Return all noise for a number of draws; `special` if there are NaN or infinities."""
     spread = [Noise(dtypes, spreads=True, number=n) for n in (None, np.nan, np.inf, -np.inf)] if special else []
+    overflow = [Noise(dtypes, overflows=True)] if "float16" in dtypes.noise.values() else []
     fixed = [Noise(dtypes, coarse), Noise(dtypes, rounded, single=True)]
-    return [*spread, *fixed, *(Noise(dtypes, shaken(n)) for n in range(1, draws + 1))]
+    return [*spread, *overflow, *fixed, *(Noise(dtypes, shaken(n)) for n in range(1, draws + 1))]
 
 
 def least_tolerance(exact: Array, precision: Precision) -> float:

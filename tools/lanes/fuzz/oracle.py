@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -23,11 +22,13 @@ from nn_core.operators.spec.model import WHOLE_DTYPES
 from nn_core.testing.operators import ArrayFunctions, infer_shapes, made_entries, same_dtype, updated
 from nn_core.variable import Variable
 
-from .noise import FEW, PRECISIONS, Noise, Precision, kinds, least_tolerance, magnitude, tolerance
+from .noise import FEW, PRECISIONS, Dtypes, Noise, Precision, kinds, least_tolerance, magnitude, tolerance
 from .program import Array
 
 #: Draws of noise before a result counts as different; `Precision` says how many.
 MANY: Final = 1000
+#: All functions compute in float32.
+FLOAT32: Final = Dtypes()
 #: No noise at all.
 EXACT: Final = Noise()
 NO_RUNS: Final[Mapping[Node, int]] = {}
@@ -67,7 +68,7 @@ class Graph:
                     if value is None or not value.need_grad:
                         continue
                     arrived = np.zeros(values[value.storage].shape) if gradient is None else np.asarray(gradient)
-                    part = noise.disturbed(arrived, node)
+                    part = noise.gradient(arrived, node)
                     with np.errstate(invalid="ignore"):  # of infinities of float32
                         grads[value.storage] = grads[value.storage] + part if value.storage in grads else part
         return grads
@@ -93,19 +94,24 @@ class Graph:
 
 def compute(node: Node, values: dict[Storage, Array], noise: Noise = EXACT, runs: int = 0) -> None:
     """Compute one function on the values of its inputs; a seeded one for the time after `runs` others."""
-    exact = [None if value is None else values[value.storage] for value in node.inputs]
-    inputs = [None if array is None else noise.disturbed(array, node) for array in exact]
+    dtypes = [entry.dtype for entry in input_entries(node.spec, len(node.inputs))]
+    given = [None if value is None else values[value.storage] for value in node.inputs]
+    exact = [a if a is None else noise.dtypes.read(a, node, dtype) for a, dtype in zip(given, dtypes, strict=True)]
+    inputs = [
+        a if a is None else noise.dtypes.read(noise.disturbed(a, node), node, dtype)
+        for a, dtype in zip(exact, dtypes, strict=True)
+    ]
     key = key_of(node, runs)
     try:
         results = run_kernel(node, inputs, key, "float32" if noise.single else "float64")
     except NNCoreError:  # a matrix that is not positive definite any more, say
-        if noise is EXACT:
+        if noise.is_exact:
             raise
         results = run_kernel(node, exact, key)
     results = noise.spread(node, inputs, results, lambda *arrays: run_kernel(node, arrays, key))
     n_outputs = len(results) - len(node.spec.updates)
     for storage, result in zip(node.storages, results[:n_outputs], strict=True):
-        values[storage] = noise.disturbed(np.asarray(result), node)
+        values[storage] = noise.dtypes.stored(noise.disturbed(np.asarray(result), node), storage)
     for value, after in zip(node.inputs, updated(node.spec, inputs, results[n_outputs:]), strict=True):
         if value is not None and not any(after is array for array in inputs):
             values[value.storage] = np.asarray(after, np.float64)
@@ -147,11 +153,11 @@ def gradients(
     node: Node, values: Mapping[Storage, Array], grads: Mapping[Storage, Array], noise: Noise = EXACT
 ) -> Sequence[Any]:
     """Return the gradients of the inputs of a function by its rule."""
-    inputs = [None if value is None else noise.disturbed(values[value.storage], node) for value in node.inputs]
-    outputs = [noise.disturbed(values[storage], node) for storage in node.storages]
+    inputs = [None if value is None else noise.gradient(values[value.storage], node) for value in node.inputs]
+    outputs = [noise.gradient(values[storage], node) for storage in node.storages]
     n_visible = len(outputs) - sum(entry.aux for entry in node.spec.outputs)
     arriving = [
-        noise.disturbed(grads[storage], node) if storage in grads else np.zeros(values[storage].shape)
+        noise.gradient(grads[storage], node) if storage in grads else np.zeros(values[storage].shape)
         for storage in node.storages[:n_visible]
     ]
     found = gradients_of(node, inputs, outputs, arriving)
@@ -231,7 +237,7 @@ class Truth:
     exact: Computed
     compute: Callable[[Noise], Computed]
     largest_terms: Callable[[], float]
-    dtypes: Mapping[Node, str]
+    dtypes: Dtypes
     _noisy: list[Computed] = field(default_factory=list)
 
     @property
@@ -279,7 +285,7 @@ class Truth:
     @cached_property
     def _precision(self) -> Precision:
         """The coarsest in which some function computes."""
-        return max((PRECISIONS[name] for name in {"float32", *self.dtypes.values()}), key=lambda found: found.noise)
+        return max((PRECISIONS[name] for name in {"float32", *self.dtypes.noise.values()}), key=lambda found: found.noise)
 
     @cached_property
     def _special(self) -> bool:
@@ -301,11 +307,11 @@ def truth_of(
     leaves: Mapping[Storage, Array],
     start: float,
     runs: Mapping[Node, int] = NO_RUNS,
-    dtypes: Mapping[Node, str] = MappingProxyType({}),
+    dtypes: Dtypes = FLOAT32,
 ) -> Truth:
     """Values and gradients for some values of the leaves, and a gradient of the root to start from.
 
-    `runs` says how often each seeded function has run before, `dtypes` in which one it computes.
+    `runs` says how often each seeded function has run before, `dtypes` in which dtypes functions compute.
     """
     needs = _flags_of(value for node in graph.order for value in node.inputs if value is not None)
 
@@ -323,7 +329,7 @@ def truth_of(
         with _flags(needs):
             return graph.largest_terms(exact.values, exact.grads)
 
-    exact = compute(EXACT)
+    exact = compute(Noise(dtypes))
     return Truth(exact, compute, largest_terms, dtypes)
 
 
