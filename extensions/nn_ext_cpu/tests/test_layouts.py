@@ -1,10 +1,13 @@
 """Images in memory channels-last, and graphs that look at that memory in other ways."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+import nn_core.parametric_functions as PF
 from nn_core.ext_utils import get_extension_context
 
 
@@ -47,3 +50,27 @@ def test_a_view_of_an_image_that_the_backward_pass_recomputes_is_read_in_c_order
 
     with nn.context_scope(get_extension_context("cpu")):
         np.testing.assert_array_equal(gradient(recompute=True), gradient(recompute=False))
+
+
+@pytest.mark.parametrize("empty", [(0, 3, 4, 4), (2, 3, 0, 4)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: PF.batch_normalization(x, name="b"),
+        lambda x: PF.batch_normalization(x, batch_stat=False, name="b"),
+        lambda x: PF.group_normalization(x, 3, name="g"),
+        lambda x: F.relu(PF.batch_normalization(F.swish(x), batch_stat=False, name="b")),
+    ],
+)
+def test_empty_images_have_any_layout(function: Callable[[nn.Variable], nn.Variable], empty: tuple[int, ...]) -> None:
+    """A leaf without elements is in C order and channels-last at the same time."""
+    x = nn.Variable((2, 3, 4, 4), need_grad=True)
+    with nn.context_scope(get_extension_context("cpu")), nn.parameter_scope("empty", {}):
+        y = F.sum(function(x))
+    for shape in (empty, (2, 3, 4, 4), empty):
+        x.reset_shape(shape, True)
+        y.forward()
+        x.grad.zero()
+        y.backward()
+        assert x.g.shape == shape
+    assert y.d == 0.0
