@@ -53,7 +53,7 @@ _TINY: Final = np.finfo(np.float32).tiny
 #: Ordinary numbers in the place of others: what differs between them depends on what they stand for.
 _ORDINARY: Final = (0.5, 0.75)
 
-#: What rounds to float16's largest number, 65504, at most: larger numbers, and this one, are infinite there.
+#: From here on numbers are infinite in float16: those below round to its largest one, 65504.
 _BEYOND: Final = 65520.0
 #: Inputs and results that have the dtype of the context, or are whole numbers.
 _OF_CONTEXT: Final = ("float", "exact")
