@@ -109,6 +109,36 @@ def test_join_makes_one_function_of_convolution_normalization_addition_and_activ
     assert "FusedConvolution" not in names_of(plan)
 
 
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("shape", [(2, 5, 9, 8), (2, 5, 30)])
+def test_join_takes_depthwise_convolutions(shape, multiplier):
+    nn.seed(3)
+    rng = np.random.default_rng(0)
+    x = nn.Variable.from_numpy_array(rng.standard_normal(shape).astype(np.float32))
+    n = len(shape) - 2
+    h = PF.depthwise_convolution(x, (3,) * n, pad=(1,) * n, stride=(2,) * n, multiplier=multiplier)
+    y = F.relu(PF.batch_normalization(h, batch_stat=False))
+    weight = nn.get_parameters()["depthwise_conv/W"]
+    for _ in range(3):
+        weight.d = rng.standard_normal(weight.shape)
+        y.forward(clear_buffer=True)
+        found = y.d.copy()
+        assert names_of(forward_plan((y,), KEEP_OUTPUTS)) == ["FusedConvolution"]
+        with without("inference_fusion"):
+            y.forward(clear_buffer=True)
+            assert "DepthwiseConvolution" in names_of(forward_plan((y,), KEEP_OUTPUTS))
+        np.testing.assert_allclose(found, y.d, rtol=1e-4, atol=1e-5)
+
+
+def test_join_leaves_depthwise_filters_apart_that_are_computed():
+    x, w = nn.Variable((1, 3, 6, 6)), nn.Variable((3, 2, 2))
+    x.d, w.d = 1, 0.5
+    y = F.relu(F.depthwise_convolution(x, w * 2))
+    y.forward(clear_buffer=True)
+    np.testing.assert_array_equal(y.d, np.full((1, 3, 5, 5), 4.0))
+    assert "FusedConvolution" not in names_of(forward_plan((y,), KEEP_OUTPUTS))
+
+
 @pytest.mark.parametrize("batch_stat", [False, True])
 def test_join_leaves_functions_apart_when_their_statistics_are_rewritten_between_them(batch_stat):
     """The addition waits for another normalization, which changes the running statistics in training mode."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from nn_core.engine.graph.array_functions import ArrayFunctions
 from nn_core.engine.graph.call import PreparedKernel
-from nn_core.engine.graph.node import Node
+from nn_core.engine.graph.node import Node, Value
 from nn_core.errors import PluginError
 from nn_core.settings import settings
 from nn_core.typing import Array, Runner, Step, extra
@@ -59,11 +59,19 @@ class FusedChain:
     def _computed(self, kernel: PreparedKernel, inputs: Sequence[Array | None]) -> Array:
         """Return the result of the functions, one after the other."""
         functions, rest = ArrayFunctions(kernel.context, kernel.space), list(inputs)
-        value: Any = rest.pop(0)
+        # in the shapes that the functions have them in, which a link may have changed
+        value: Any = _in_shape_of(rest.pop(0), self._nodes[0].inputs[0])
         for node in self._nodes:
-            others = [rest.pop(0) for _ in node.inputs[1:]]
+            others = [_in_shape_of(rest.pop(0), own) for own in node.inputs[1:]]
             value = functions.run(node.spec, (value, *others), dict(node.args))
         return value
+
+
+def _in_shape_of(array: Array | None, value: Value | None) -> Array | None:
+    if array is None or value is None or array.shape == value.storage.data.shape:
+        return array
+    reshaped: Array = array.reshape(value.storage.data.shape)
+    return reshaped
 
 
 class ComparedRunner:

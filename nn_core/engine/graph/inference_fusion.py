@@ -20,7 +20,7 @@ from nn_core.operators.rules.arguments import resolve_args
 from nn_core.operators.rules.fusions import ChainLink, Fusion, LinkCall
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.settings import is_enabled
-from nn_core.typing import Backend, extra
+from nn_core.typing import Backend, Shape, extra
 
 
 def fused(roots: Sequence[Value], order: Sequence[Node], dropped: set[Node]) -> tuple[list[Node], list[SyncedArray]]:
@@ -185,14 +185,23 @@ class _Match:
 
     def _with(self, link: ChainLink, position: int, node: Node) -> "_Match | None":
         values = dict(zip([entry.name for entry in node.spec.inputs], node.inputs, strict=False))
+        if not self._is_read(link, node, values):
+            return None
+        call = self._described(node, values)
         inputs = {name: values.get(own) for name, own in link.inputs.items()}
         args = {name: node.args[own] for name, own in link.args.items()} | dict(link.sets)
-        twice = any(value is not None and self.inputs.get(name) is not None for name, value in inputs.items())
-        if twice or not self.args.keys().isdisjoint(args) or not self._is_read(link, node, values):
+        args |= {name: work_out(call) for name, work_out in link.computed.items()}
+        inputs |= {name: _shown(inputs.get(name), shape_of(call)) for name, shape_of in link.shaped.items()}
+        if not self._has_room(inputs, args) or any(inputs[name] is None for name in link.shaped):
             return None
-        if link.requires is not None and not link.requires(self._described(node, values)):
+        if link.requires is not None and not link.requires(call):
             return None
         return _Match(self.fusion, (*self.nodes, node), position + 1, {**self.inputs, **inputs}, {**self.args, **args})
+
+    def _has_room(self, inputs: Mapping[str, Value | None], args: Mapping[str, Any]) -> bool:
+        """Return whether the operator has none of these inputs and arguments yet."""
+        twice = any(value is not None and self.inputs.get(name) is not None for name, value in inputs.items())
+        return not twice and self.args.keys().isdisjoint(args)
 
     def _is_read(self, link: ChainLink, node: Node, values: Mapping[str, Value | None]) -> bool:
         """Return whether a function reads the result of the last one where its link says so, and makes one result."""
@@ -210,6 +219,13 @@ class _Match:
         if self.fusion.settings is None:
             return [self.inputs.get(entry.name) for entry in spec.inputs]
         return [*self.nodes[0].inputs, *(value for node in self.nodes[1:] for value in node.inputs[1:])]
+
+
+def _shown(value: Value | None, shape: Shape) -> Value | None:
+    """Return the elements of a leaf in another shape; None for what is not a leaf with memory of its own."""
+    if value is None or value.producer is not None or value.storage.data.is_narrowed:
+        return None
+    return Value(Storage(value.storage.data.view(shape)))
 
 
 def _stand_in(offered: OfferedFusion, match: _Match, backend: Backend | None) -> Node | None:

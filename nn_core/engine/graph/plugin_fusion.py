@@ -145,8 +145,8 @@ def _fault_of_link(link: ChainLink, operator: FunctionSpec) -> str:
     pairs: list[tuple[str, str, Iterable[str], Sequence[InputSpec] | Sequence[ArgSpec]]] = [
         (spec.name, "input", [*link.inputs.values(), *([link.chain] if link.chain else [])], spec.inputs),
         (spec.name, "argument", link.args.values(), spec.args),
-        (operator.name, "input", link.inputs, operator.inputs),
-        (operator.name, "argument", [*link.args, *link.sets], operator.args),
+        (operator.name, "input", [*link.inputs, *link.shaped], operator.inputs),
+        (operator.name, "argument", [*link.args, *link.sets, *link.computed], operator.args),
     ]
     for name, what, given, entries in pairs:
         known = {entry.name for entry in entries}

@@ -55,6 +55,9 @@ class ChainLink:
         chain: Name of the input that reads the result of the link before; its first input where empty.
         inputs: Inputs of the operator by name, and which inputs of the function they are. An operator takes each once.
         args: Arguments of the operator by name, and which arguments of the function they are.
+        computed: Arguments of the operator by name, and functions that work them out from the call.
+        shaped: Inputs of the operator that have the elements of one of the function in another shape, and functions that give
+            that shape.
         sets: Arguments of the operator that the function itself stands for: ``{"nonlinearity": "relu"}``. Two links that set
             an argument do not fit into one chain.
         optional: Whether chains may lack it.
@@ -73,6 +76,8 @@ class ChainLink:
     inputs: Mapping[str, str] = field(default_factory=dict)
     args: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ArgValue] = field(default_factory=dict)
+    computed: Mapping[str, Callable[[LinkCall], ArgValue]] = field(default_factory=dict)
+    shaped: Mapping[str, Callable[[LinkCall], Shape]] = field(default_factory=dict)
     optional: bool = False
     exact: bool = True
     requires: Callable[[LinkCall], bool] | None = None
@@ -125,38 +130,60 @@ def _adds_before_nonlinearity(call: LinkCall) -> bool:
     return call.fused["nonlinearity"] == "identity" and set(call.shapes.values()) == {call.result}
 
 
+def _one_channel_a_group(call: LinkCall) -> Shape:
+    """Return the shape of filters of single channels, as those of groups have it."""
+    filters, *kernel = call.shapes["weight"] or ()
+    return (filters, 1, *kernel)
+
+
+def _channels(call: LinkCall) -> int:
+    shape = call.shapes["x"]
+    assert shape is not None
+    return shape[int(call.args["base_axis"])]  # type: ignore[arg-type]  # an int by the specification
+
+
 _NORMALIZATION: Final = same("beta", "gamma", "mean", "variance")
 
-#: The fusions of the core. They run where the backend of the first function lists the operator in `inference_fusions`.
-FUSIONS: Final = (
-    Fusion(
-        "FusedConvolution",
-        (
-            ChainLink(
-                "Convolution",
-                inputs=same("x", "weight", "bias"),
-                args=same("base_axis", "pad", "stride", "dilation", "group", "channel_last"),
-            ),
-            ChainLink(
-                "BatchNormalization",
-                inputs=_NORMALIZATION,
-                args=same("decay_rate", "eps"),
-                optional=True,
-                exact=False,
-                requires=_normalizes_channels,
-            ),
-            ChainLink(
-                "FusedBatchNormalization",
-                inputs=_NORMALIZATION | same("z"),
-                args=same("decay_rate", "eps", "nonlinearity"),
-                optional=True,
-                exact=False,
-                requires=_normalizes_channels,
-            ),
-            ChainLink("Add2", "x0", inputs={"z": "x1"}, optional=True, requires=_adds_before_nonlinearity),
-            ChainLink("Add2", "x1", inputs={"z": "x0"}, optional=True, requires=_adds_before_nonlinearity),
-            ChainLink("ReLU", sets={"nonlinearity": "relu"}, optional=True),
-        ),
-        sets={"batch_stat": False, "nonlinearity": "identity"},
+#: The functions that a convolution is joined with.
+_AFTER_CONVOLUTION: Final = (
+    ChainLink(
+        "BatchNormalization",
+        inputs=_NORMALIZATION,
+        args=same("decay_rate", "eps"),
+        optional=True,
+        exact=False,
+        requires=_normalizes_channels,
     ),
+    ChainLink(
+        "FusedBatchNormalization",
+        inputs=_NORMALIZATION | same("z"),
+        args=same("decay_rate", "eps", "nonlinearity"),
+        optional=True,
+        exact=False,
+        requires=_normalizes_channels,
+    ),
+    ChainLink("Add2", "x0", inputs={"z": "x1"}, optional=True, requires=_adds_before_nonlinearity),
+    ChainLink("Add2", "x1", inputs={"z": "x0"}, optional=True, requires=_adds_before_nonlinearity),
+    ChainLink("ReLU", sets={"nonlinearity": "relu"}, optional=True),
+)
+_CONVOLUTIONS: Final = (
+    ChainLink(
+        "Convolution",
+        inputs=same("x", "weight", "bias"),
+        args=same("base_axis", "pad", "stride", "dilation", "group", "channel_last"),
+    ),
+    ChainLink(
+        "DepthwiseConvolution",
+        inputs=same("x", "weight", "bias"),
+        args=same("base_axis", "pad", "stride", "dilation"),
+        sets={"channel_last": False},
+        computed={"group": _channels},
+        shaped={"weight": _one_channel_a_group},
+    ),
+)
+
+#: The fusions of the core. They run where the backend of the first function lists the operator in `inference_fusions`.
+FUSIONS: Final = tuple(
+    Fusion("FusedConvolution", (first, *_AFTER_CONVOLUTION), sets={"batch_stat": False, "nonlinearity": "identity"})
+    for first in _CONVOLUTIONS
 )

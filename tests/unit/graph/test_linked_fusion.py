@@ -100,6 +100,22 @@ def test_conditions_see_the_arguments_so_far(fusing):
     assert run(F.relu(leaf(-1, 2) * 2.0)) == (["MulScalar", "ReLU"], [0, 4])
 
 
+def test_an_input_is_shown_in_another_shape(fusing):
+    link = ChainLink(
+        "MulScalar",
+        inputs={"x": "x"},
+        computed={"axes": lambda call: tuple(range(len(call.result) + 1))},
+        shaped={"x": lambda call: (1, *call.shapes["x"])},
+    )
+    fusing(Fusion("Sum", (link, ChainLink("Sum"))))
+    x = leaf(1, 2, 4)
+    y = F.sum(x * 1.0)
+    assert run(y) == (["Sum"], 7)  # along both axes of (1, 3)
+    x.d = [1, 2, 5]
+    assert run(y) == (["Sum"], 8)
+    assert run(F.sum(F.sin(x) * 1.0))[0] == ["Sin", "MulScalar", "Sum"]  # of a leaf only
+
+
 def test_no_argument_is_set_twice(fusing):
     links = (ChainLink("Tanh", sets={"val": 2.0}), ChainLink("Abs", sets={"val": 2.0}))
     fusing(Fusion("MulScalar", links))
@@ -137,6 +153,8 @@ def test_a_function_is_taken_by_one_fusion(fusing):
             "arguments of MulScalar must be among inplace, val, got 'scale'",
         ),
         (Fusion("Dropout", (ChainLink("Sin"), ChainLink("Abs", sets={"q": 1}))), "arguments of Dropout must be among"),
+        (Fusion("Sin", (ChainLink("Sin"), ChainLink("Abs", computed={"q": len}))), "arguments of Sin must be among"),
+        (Fusion("Sin", (ChainLink("Sin"), ChainLink("Abs", shaped={"q": len}))), "inputs of Sin must be among x, got 'q'"),
         (Fusion("Sin", (ChainLink("Sin"), ChainLink("Abs", "z"))), "inputs of Abs must be among x, got 'z'"),
     ],
 )
