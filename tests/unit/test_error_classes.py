@@ -85,6 +85,18 @@ def test_inputs_that_are_no_variables_are_assertion_errors(call, value):
     assert type(caught.value) is InputTypeError and isinstance(caught.value, TypeError)
 
 
+@pytest.mark.parametrize("function", [F.concatenate, F.stack, F.add_n, F.mul_n])
+def test_no_inputs_at_all_are_an_assertion_error(function):
+    with pytest.raises(AssertionError, match="at least 1 input must be given, got 0") as caught:
+        function()
+    assert type(caught.value) is InputTypeError
+
+
+def test_splitting_nothing_is_a_runtime_error():
+    with pytest.raises(RuntimeError, match="split"):
+        F.split(nn.Variable((2, 0)), axis=1)
+
+
 def test_a_fraction_and_a_probability_out_of_range_are_told_apart():
     with pytest.raises(ArgumentError) as caught:
         F.dropout(nn.Variable((2, 3)), 1.5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from nn_core.engine.dispatch.blame import PluginCall
 from nn_core.engine.dispatch.registry import REGISTRY, shape_rule_of
-from nn_core.errors import ArgumentError, InputTypeError, NNCoreError, PluginError, ShapeError
+from nn_core.errors import InputTypeError, NNCoreError, PluginError, ShapeError
 from nn_core.logger import logger
 from nn_core.operators.rules.broadcasting import broadcast_shapes
 from nn_core.operators.spec.model import ArgValue, FunctionSpec, OutputSpec
@@ -121,7 +121,7 @@ def made_outputs(spec: FunctionSpec, shapes: Sequence[Shape | None]) -> list[tup
 def require_shapes(spec: FunctionSpec, inputs: Sequence[Any]) -> None:
     """Refuse a call that has too few inputs or lacks one that is not optional."""
     if spec.variadic and len(inputs) < len(spec.inputs):
-        raise ArgumentError(f"{spec.api}: at least {len(spec.inputs)} input must be given, got {len(inputs)}")
+        raise InputTypeError(f"{spec.api}: at least {len(spec.inputs)} input must be given, got {len(inputs)}")
     for entry, value in zip(input_entries(spec, len(inputs)), inputs, strict=True):
         if value is None and not entry.optional:
             raise InputTypeError(f"{spec.api}: input {entry.name} must be a Variable or an NdArray, got None")
