@@ -178,7 +178,7 @@ class Decoder:
             ArgumentError: when there are not `n_sequences` prompts, one is empty or longer than the capacity, or holds
                 something else than whole numbers.
         """
-        rows = [_tokens(prompt, number) for number, prompt in enumerate(prompts)]
+        rows = checked_prompts("read", prompts)
         if len(rows) != self.cache.n_sequences:
             raise ArgumentError(f"read: there must be {self.cache.n_sequences} prompts, got {len(rows)}")
         counts = [len(row) for row in rows]
@@ -228,6 +228,7 @@ class Decoder:
         """
         length = checked_count("generate: length", length)
         sampler, stops = Sampler(temperature, top_k, top_p), _stops(stop)
+        prompts = checked_prompts("generate", prompts)
         longest = max((len(prompt) for prompt in prompts), default=0)
         if longest + length > self.cache.capacity:
             text = f"{self.cache.capacity}, got {longest} and {length} more"
@@ -332,7 +333,7 @@ def _fits(known: tuple[tuple[Any, ...], list[Variable], Decoder], key: tuple[Any
 
 def is_several(prompt: Any) -> bool:
     """Tell whether these are several prompts, and not the tokens of one."""
-    return len(prompt) > 0 and np.ndim(prompt[0]) > 0
+    return hasattr(prompt, "__len__") and len(prompt) > 0 and np.ndim(prompt[0]) > 0
 
 
 def _whole_numbers(*shape: int) -> Variable:
@@ -345,10 +346,19 @@ def _rounded(length: int, capacity: int) -> int:
     return min(-(-length // step) * step, capacity)
 
 
-def _tokens(prompt: Prompt, number: int) -> Tokens:
+def checked_prompts(function: str, prompts: Sequence[Prompt]) -> list[Tokens]:
+    """Return the tokens of each prompt as an array.
+
+    Raises:
+        ArgumentError: when a prompt is empty, or holds something else than whole numbers.
+    """
+    return [_tokens(function, prompt, number) for number, prompt in enumerate(prompts)]
+
+
+def _tokens(function: str, prompt: Prompt, number: int) -> Tokens:
     tokens = np.asarray(prompt)
     if tokens.ndim != 1 or not tokens.size or tokens.dtype.kind not in "iu":
-        raise ArgumentError(f"read: prompt {number} must hold at least one whole number, got {described(prompt)}")
+        raise ArgumentError(f"{function}: prompt {number} must hold at least one whole number, got {described(prompt)}")
     return tokens.astype(np.int64)
 
 

@@ -4,7 +4,7 @@ They are modules: parameters are made by the first call, and ``module.training =
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
@@ -12,7 +12,7 @@ from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import checked_count, described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.initializer import NormalInitializer
-from nn_core.models.decoding import Cache, Prompt, decoder_of, is_several
+from nn_core.models.decoding import Cache, Prompt, checked_prompts, decoder_of, is_several
 from nn_core.parametric_functions.scope import get_parameter_or_create
 from nn_core.variable import Variable
 
@@ -262,7 +262,7 @@ class GPT(Module):
             [4, 4]
         """
         several = is_several(prompt)
-        prompts: Any = prompt if several else [prompt]
+        prompts = checked_prompts("generate", cast("Sequence[Prompt]", prompt if several else [prompt]))
         count = checked_count("generate: length", length)
         longest = max((len(one) for one in prompts), default=0)
         if longest + count > self.n_positions:

@@ -37,6 +37,7 @@ from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, Re
 from nn_core.training.fit_arguments import require_arguments, require_variable, told_as_fit
 from nn_core.training.named_metrics import MetricLike
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
+from nn_core.training.shares import class_weights, is_share, split
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, early_stop, every
 from nn_core.training.updater import Updater
@@ -95,6 +96,13 @@ class Fit:
         self._x = x
         self._y = _called(network, x, test=True)
 
+    def __repr__(self) -> str:
+        """Return the values of the last epoch."""
+        last = self.history[-1] if self.history else {}
+        shown = [name for name in last if name not in ("iteration", "epoch", "elapsed_time")]
+        values = ", ".join(f"{name} {last[name]:.4g}" for name in shown)
+        return f"<Fit of {len(self.parameters)} parameters after {len(self.history)} epochs: {values}>"
+
     def _repr_html_(self) -> str:
         """Return a curve of the losses, and the values of the last epoch."""
         if not self.history:
@@ -129,7 +137,7 @@ class Fit:
 def fit(
     network: Network,
     train: Arrays,
-    validation: Arrays | None = None,
+    validation: Arrays | float | None = None,
     task: str = "classification",
     *,
     epochs: int = 10,
@@ -139,7 +147,7 @@ def fit(
     groups: ParameterGroups | None = None,
     patience: int | None = None,
     loss: Loss | None = None,
-    class_weight: Sequence[float] | None = None,
+    class_weight: Sequence[float] | Mapping[int, float] | str | None = None,
     sample_weight: Any = None,
     metrics: Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     callbacks: Sequence[Callback] = (),
@@ -164,7 +172,8 @@ def fit(
         train: Inputs and targets. Shapes (N, ...) and (N,) or (N, 1) of labels, or that of the predictions. Or batches of
             both, with weights of the samples as a third array if there are some: a data iterator, a list or another iterable,
             a function that returns one, or a generator for one epoch.
-        validation: Others, on which nothing is trained.
+        validation: Others, on which nothing is trained; or a share of the arrays of `train`, such as 0.2: samples that are
+            drawn by the seed and left out of training.
         task: "classification" or "regression".
         epochs: Number of epochs.
         batch_size: Samples of a step.
@@ -175,7 +184,8 @@ def fit(
         patience: End when the loss of the validation data, or that of the training data where there are none, has not become
             smaller for so many epochs; the weights are those of the last epoch. None: take all epochs.
         loss: ``loss(y, t)`` of predictions and targets in place of that of the task; several elements are averaged.
-        class_weight: A weight for each class, in their order: the loss is the weighted mean over the samples.
+        class_weight: A weight for each class, in their order or by class in a dictionary: the loss is the weighted mean over
+            the samples. "balanced": classes of arrays weigh the same together, however many samples they have.
         sample_weight: A weight for each sample of arrays, by whose mean all are divided. A loss of your own has a value for
             each sample then.
         metrics: Reported instead of the metrics of the task: names ("accuracy", "top5", "auc", "precision", "recall",
@@ -213,10 +223,13 @@ def fit(
         extensions=extensions, **settings,
     )  # fmt: skip
     goes_on = _goes_on(resume, go_on, fresh)
-    objective = Objective(task, loss, class_weight, metrics)
+    objective = Objective(task, loss, class_weights(class_weight, train), metrics)
     log = Log()
+    seed_of_orders = _SEED if seed is None else seed
+    if is_share(validation):
+        train, validation, sample_weight = split(train, validation, sample_weight, seed_of_orders)
     with told_as_fit(), ExitStack() as stack:
-        source = _source(objective, train, sample_weight, batch_size, _SEED if seed is None else seed, stack)
+        source = _source(objective, train, sample_weight, batch_size, seed_of_orders, stack)
         x, t = source.inputs[:2]
         held_out = _held_out(objective, validation, x)
         if fresh:

@@ -80,7 +80,7 @@ class Objective:
                 f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}\n"
                 f"  hint: {function}(network, (x, t)) has both in parentheses"
             )
-        x, t = (np.asarray(array) for array in data)
+        x, t = (_one_array(function, name, part, array) for part, array in zip(("inputs", "targets"), data, strict=True))
         if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
             raise ArgumentError(
                 f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}"
@@ -90,6 +90,20 @@ class Objective:
     def targets(self, t: Array) -> Array:
         """Return targets with the axis that losses want."""
         return t.reshape(len(t), 1) if self.task == "classification" and t.ndim == 1 else t
+
+
+def _one_array(function: str, name: str, part: str, given: Any) -> Array:
+    """Return the inputs or targets of data as an array; refuses several arrays of different shapes."""
+    try:
+        array = np.asarray(given)
+    except ValueError:  # of different shapes
+        array = np.empty(0, object)
+    if array.dtype.kind not in "fiubV":  # V: bfloat16
+        raise ArgumentError(
+            f"{function}: {part} of {name} must be one array of numbers, got {described(given)}\n"
+            "  hint: columns of one array can be taken apart in the network or the loss; Updater takes any number of inputs"
+        )
+    return array
 
 
 def checked_weights(name: str, given: Any) -> Array:

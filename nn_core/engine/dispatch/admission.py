@@ -122,6 +122,15 @@ def check_backend(info: "BackendInfo", backend: Backend, registry: Registry) -> 
         check_kernel_names(f"backend {info.name!r}", list(backend.kernels), registry)
 
 
+def check_kernel(what: str, kernel: object) -> None:
+    """Refuse what a table has in place of a kernel, such as a function."""
+    if not hasattr(kernel, "refuse"):
+        raise PluginError(
+            f"{what} must have the methods refuse, forward and backward, got a {type(kernel).__name__}\n"
+            "  hint: nn_core.ext.Kernel describes them"
+        )
+
+
 def check_refusal(what: str, refusal: object) -> None:
     """Refuse an answer that is neither a Refusal nor None."""
     if not isinstance(refusal, Refusal):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
 from nn_core.context import TYPE_CONFIGS, Context
-from nn_core.engine.dispatch.admission import check_refusal
+from nn_core.engine.dispatch.admission import check_kernel, check_refusal
 from nn_core.engine.dispatch.blame import PluginCall
 from nn_core.engine.dispatch.known import narrowed_kernel, table_kernel
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE, Plugins
@@ -113,6 +113,7 @@ def refusal_of(candidate: Candidate, call: Call, device_id: str, plugins: Plugin
     owner = plugins.registry.owner_of_kernel(table_kernel(candidate.kernel)) or plugin
     if owner in OWN_PACKAGES:
         return candidate.kernel.refuse(call)
+    check_kernel(f"backend {candidate.backend.name!r}: the kernel of F.{call.spec.api}", candidate.kernel)
     with PluginCall(owner, f"refuse() of the kernel of F.{call.spec.api} for backend {candidate.backend.name!r}"):
         return candidate.kernel.refuse(call)
 

@@ -143,6 +143,15 @@ class TimeProfiler(FunctionHookCallbackBase):
             self._scope = previous
             self._timer(_SUMMARY).seconds.setdefault(scope_name, []).append(whole.elapsed())
 
+    def __str__(self) -> str:
+        """Return a table of each scope: mean milliseconds of a run, slowest function first."""
+        parts = []
+        for scope, timer in self._timers.items():
+            rows = sorted(timer.average().items(), key=lambda row: -row[1])
+            width = max((len(key) for key, _ in rows), default=0)
+            parts.append("\n".join([scope, *(f"  {key:{width}}  {mean:10.3f} ms" for key, mean in rows)]))
+        return "\n".join(parts)
+
     def create_new_profiler(self, scope_name: str) -> CpuTimerCallback:
         """Return the timer of a scope, without times."""
         timer = self._timers[scope_name] = CpuTimerCallback(self._ext_name, self._device_id)

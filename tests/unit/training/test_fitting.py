@@ -153,6 +153,39 @@ def test_a_loss_of_the_program():
     assert result.evaluate((x, t))["loss"] == pytest.approx(np.abs(result.predict(x) - t).mean(), rel=1e-4)
 
 
+def test_classes_are_balanced_by_how_often_they_occur():
+    x, t = np.random.RandomState(0).randn(40, 3).astype(np.float32), np.arange(40) % 8 == 0
+    weights = [40 / 2 / 35, 40 / 2 / 5]
+    losses = []
+    for given in (weights, dict(enumerate(weights)), "balanced"):
+        result = fit(lambda x: PF.affine(x, 2), (x, t), epochs=2, class_weight=given, seed=1, fresh=True, progress=False)
+        losses.append([entry["loss"] for entry in result.history])
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_a_share_of_the_samples_is_held_out():
+    seen = set()
+
+    def network(x):
+        return PF.affine(x, 1)
+
+    def record(y, t):
+        seen.update(t[:, 0].tolist())
+        return 0.0
+
+    x, t = np.random.RandomState(0).randn(50, 3).astype(np.float32), np.arange(50)
+    settings = {"task": "regression", "loss": lambda y, t: F.mean(y) + 0 * F.mean(t), "epochs": 1, "progress": False}
+    fit(network, (x, t[:, None]), 0.2, metrics={"seen": record}, **settings)
+    assert len(seen) == 10
+    again = fit(network, (x, t[:, None]), 0.2, fresh=True, sample_weight=np.ones(50), **{**settings, "loss": None})
+    assert "validation/loss" in again.history[0]
+
+
+def test_a_result_shows_the_values_of_its_last_epoch():
+    result = fit(lambda x: PF.affine(x, 2), (np.eye(4), np.arange(4) % 2), epochs=3, progress=False)
+    assert repr(result).startswith("<Fit of 2 parameters after 3 epochs: loss 0.")
+
+
 def test_class_weights_are_those_of_a_weighted_mean():
     rng = np.random.default_rng(3)
     x, t = rng.standard_normal((40, 3)).astype(np.float32), (np.arange(40) % 8 == 0).astype(int)

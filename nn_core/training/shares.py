@@ -1,0 +1,68 @@
+"""A share of the samples of `fit` as its validation data, and weights of classes by how often they occur."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+
+from nn_core.engine.error_messages.refusal import described
+from nn_core.errors import ArgumentError
+from nn_core.training.batches import is_batches
+
+#: The weights of classes that `class_weight` may name.
+BALANCED: Final = "balanced"
+
+
+def is_share(validation: Any) -> TypeGuard[float]:
+    """Return whether validation data are given as a share of the training data."""
+    return isinstance(validation, Real) and not isinstance(validation, (bool, Integral))
+
+
+def split(train: Any, share: float, weights: Any, seed: int) -> tuple[Any, Any, Any]:
+    """Return training data, validation data and weights of the training data, where `share` of the samples are held out.
+
+    Raises:
+        ArgumentError: when the share is not between 0 and 1, leaves no sample on one side, or is one of batches.
+    """
+    if not 0 < share < 1:
+        raise ArgumentError(f"fit: validation must be a pair of arrays, or a share between 0 and 1, got {share}")
+    if is_batches(train):
+        raise ArgumentError("fit: a share as validation must be of arrays, got batches\n  hint: validation=other_batches")
+    arrays = [np.asarray(part) for part in train]
+    n_samples = len(arrays[0]) if arrays and arrays[0].ndim else 0
+    n_held_out = round(share * n_samples)
+    if not 0 < n_held_out < n_samples:
+        raise ArgumentError(f"fit: validation must leave samples on both sides, got {share} of {n_samples}")
+    order = np.random.RandomState(seed).permutation(n_samples)
+    held_out, kept = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    same_length = all(array.ndim and len(array) == n_samples for array in arrays)
+    if not same_length:  # told by the check of the pair, which follows
+        return train, None, weights
+    left = None if weights is None else np.asarray(weights)[kept]
+    return tuple(array[kept] for array in arrays), tuple(array[held_out] for array in arrays), left
+
+
+def class_weights(given: Any, train: Any) -> Any:
+    """Return weights in the order of the classes, from a dictionary by class, or those that balance the labels.
+
+    Raises:
+        ArgumentError: when a dictionary does not name each class from 0, or labels are to be balanced that are not given as
+            an array.
+    """
+    if isinstance(given, Mapping):
+        if sorted(given, key=str) != sorted(range(len(given)), key=str):
+            raise ArgumentError(f"fit: class_weight must have a weight for each class from 0, got {described(given)}")
+        return [given[label] for label in range(len(given))]
+    if not isinstance(given, str):
+        return given
+    if given != BALANCED:
+        raise ArgumentError(f"fit: class_weight must be a list of numbers, or {BALANCED!r}, got {given!r}")
+    if is_batches(train) or not isinstance(train, (tuple, list)) or len(train) != 2:
+        raise ArgumentError(f"fit: class_weight={BALANCED!r} must go with arrays of inputs and labels, got {described(train)}")
+    labels = np.asarray(train[1]).reshape(-1).astype(np.int64)
+    counts = np.bincount(labels)
+    missing = np.flatnonzero(counts == 0)
+    if missing.size:
+        raise ArgumentError(f"fit: class_weight={BALANCED!r} must find samples of each class, got none of {missing[0]}")
+    return (len(labels) / (len(counts) * counts)).tolist()
