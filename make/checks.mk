@@ -1,7 +1,7 @@
 ##@ Static checks and generated files
 # What is checked without running the program, and what is generated.
 
-.PHONY: changelog lint format types layers check gen docs docs-site
+.PHONY: changelog lint format types layers check gen docs docs-site docs-browser
 
 CXX_SOURCES := $(shell find extensions/nn_ext_cpu/src -name '*.cpp' -o -name '*.hpp')
 lint: $(VENV)/.core ## ruff, and the layout of Python and C++
@@ -47,3 +47,6 @@ docs-site: $(VENV)/.docs ## run the tutorials and build the documentation as a s
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.site.tutorials # small networks: on a busy machine two threads take twice as long
 	$(BIN)/mkdocs build --quiet
 	$(BIN)/python -m tools.site.search build/site
+
+docs-browser: docs-site ## look at every page of the site in Chromium, which must be installed
+	$(BIN)/python -m tools.site.browser build/site

@@ -79,7 +79,7 @@ class Tab:
 
     def resize(self, width: int, height: int = 900) -> None:
         """Give the window a size in CSS pixels."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def _message(self) -> dict[str, Any]:

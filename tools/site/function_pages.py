@@ -42,11 +42,10 @@ def overview(root: Path, text: str) -> str:
         [
             intro,
             *links,
+            "\n## Functions written in terms of operators\n",
+            table(("function", ""), rows),
             "\n## Errors",
             errors,
-            "## Functions written in terms of operators\n",
-            table(("function", ""), rows),
-            "",
         ]
     )
 
