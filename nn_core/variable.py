@@ -120,7 +120,11 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
             need_grad = _checked_need_grad(shape, need_grad)
         if type(name) is not str and not isinstance(name, str):
             raise ArgumentError(f"Variable: name must be a string, got {described(name)}")
-        Value.__init__(self, Storage(NdArray.of_shape(checked_shape(shape))), need_grad)
+        try:
+            lengths = checked_shape(shape)
+        except ShapeError as error:
+            raise ShapeError(f"Variable: {error}") from error.__cause__
+        Value.__init__(self, Storage(NdArray.of_shape(lengths)), need_grad)
         self.name = name
         self._recompute = RECOMPUTE.get()
 

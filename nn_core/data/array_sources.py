@@ -115,6 +115,8 @@ class NumpyDataSource(ArrayDataSource):
                 require_regular(files)
                 with np.load(files, allow_pickle=False) as archive:
                     arrays = dict(archive)
+        except FileNotFoundError as error:
+            raise MissingFileError(f"NumpyDataSource: files must exist, got none for {str(path)!r}", str(path)) from error
         except Exception as error:  # NumPy has many for damaged files
             raise FileFormatError(f"{path}: the file must hold arrays of NumPy, got: {error}") from error
         super().__init__(arrays, shuffle, rng)
@@ -160,8 +162,11 @@ class Hdf5DataSource(OrderedDataSource):
                 require_stored(name, file[name])
         except FileFormatError as error:
             raise FileFormatError(f"{path}: {error}") from error
+        except FileNotFoundError as error:
+            raise MissingFileError(f"Hdf5DataSource: file must exist, got none for {str(path)!r}", str(path)) from error
         except (OSError, KeyError, TypeError) as error:
-            raise FileFormatError(f"{path}: the file must hold the datasets {variables or ''}, got: {error}") from error
+            wanted = f" {variables}" if variables else ""
+            raise FileFormatError(f"{path}: the file must hold the datasets{wanted}, got: {error}") from error
         if len(set(lengths.values())) != 1:
             raise ArgumentError(f"Hdf5DataSource: datasets must have one length, got {lengths}")
         super().__init__(next(iter(lengths.values())), names, shuffle, rng)

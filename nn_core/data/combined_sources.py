@@ -3,12 +3,19 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 from nn_core.data.blocks import Blocks, joined
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import described, door
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng
+
+
+def _require_sources(name: str, given: Any) -> None:
+    """Refuse what is no list of data sources; a Variable has rows as well, maybe very many of them."""
+    if not isinstance(given, Sequence) or not all(hasattr(one, "variables") for one in given):
+        raise ArgumentError(f"{name}: data_source_list must be a list of data sources, got {described(given)}")
 
 
 class _Combined(OrderedDataSource):
@@ -58,8 +65,7 @@ class ConcatDataSource(_Combined):
         shuffle: bool = True,
         rng: Rng | None = None,
     ) -> None:
-        if not isinstance(data_source_list, Sequence):  # a Variable has rows, maybe very many of them
-            raise ArgumentError(f"ConcatDataSource: data_source_list must be a list, got {described(data_source_list)}")
+        _require_sources("ConcatDataSource", data_source_list)
         if not data_source_list:
             raise ArgumentError("ConcatDataSource: there must be at least one source, got none")
         variables = [tuple(source.variables) for source in data_source_list]
@@ -105,6 +111,7 @@ class ZippedDataSource(_Combined):
 
     @door
     def __init__(self, data_source_list: Sequence[DataSource], shuffle: bool = False, rng: Rng | None = None) -> None:
+        _require_sources("ZippedDataSource", data_source_list)
         sizes = [source.size for source in data_source_list]
         if len(set(sizes)) != 1:
             raise ArgumentError(f"ZippedDataSource: the sources must have one size, got {sizes}")

@@ -30,17 +30,21 @@ def split(train: Any, share: float, weights: Any, seed: int) -> tuple[Any, Any, 
     if is_batches(train):
         raise ArgumentError("fit: a share as validation must be of arrays, got batches\n  hint: validation=other_batches")
     arrays = [np.asarray(part) for part in train]
-    n_samples = len(arrays[0]) if arrays and arrays[0].ndim else 0
+    lengths = {len(array) if array.ndim else 0 for array in arrays}
+    if len(lengths) != 1:  # told by the check of the pair, which follows
+        return train, None, weights
+    kept, held_out = _divided(lengths.pop(), share, seed)
+    left = None if weights is None else np.asarray(weights)[kept]
+    return tuple(array[kept] for array in arrays), tuple(array[held_out] for array in arrays), left
+
+
+def _divided(n_samples: int, share: float, seed: int) -> tuple[Any, Any]:
+    """Return the places of the samples that are kept and of those that are held out, in their order."""
     n_held_out = round(share * n_samples)
     if not 0 < n_held_out < n_samples:
         raise ArgumentError(f"fit: validation must leave samples on both sides, got {share} of {n_samples}")
     order = np.random.RandomState(seed).permutation(n_samples)
-    held_out, kept = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    same_length = all(array.ndim and len(array) == n_samples for array in arrays)
-    if not same_length:  # told by the check of the pair, which follows
-        return train, None, weights
-    left = None if weights is None else np.asarray(weights)[kept]
-    return tuple(array[kept] for array in arrays), tuple(array[held_out] for array in arrays), left
+    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
 def class_weights(given: Any, train: Any) -> Any:

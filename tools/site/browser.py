@@ -163,24 +163,23 @@ _FIRST_ANSWER: Final = """new Promise((resolve) => {
 })"""
 
 
-def faults(site: Path, tab: Tab, only: Sequence[str], shots: Path | None) -> list[str]:
-    """Return a line for everything that is wrong."""
-    found: list[str] = []
+def faults(site: Path, tab: Tab, only: Sequence[str], shots: Path | None) -> Iterator[str]:
+    """Yield a line for everything that is wrong."""
     seen: dict[str, dict[str, Any]] = {}
     with served(site, search=False) as root:
-        found += preferences(tab, root)
+        yield from preferences(tab, root)
         for page in only or pages(site):
             url = root + page + "/" * bool(page)
             wrong, seen[url] = look(tab, url)
-            found += [f"{page or 'home'}: {what}" for what in wrong]
+            yield from (f"{page or 'home'}: {what}" for what in wrong)
             if shots is not None:
                 shoot(tab, shots, page.replace("/", "_") or "home")
-        found += [] if only else dead_links(site, root, seen)
+        if not only:
+            yield from dead_links(site, root, seen)
     if not only:
         with served(site, search=True) as root:
             for width in WIDTHS:
-                found += answers(tab, root, width)
-    return found
+                yield from answers(tab, root, width)
 
 
 def shoot(tab: Tab, folder: Path, name: str) -> None:
@@ -204,11 +203,15 @@ def main() -> None:
     path = program()
     if path is None:
         sys.exit("browser: Chromium must be installed, got none; apt-get install chromium")
+    found = 0
     with browser(path) as tab:
-        found = faults(given.site, tab, given.pages, given.shots)
+        for fault in faults(given.site, tab, given.pages, given.shots):
+            found += 1
+            sys.stdout.write(fault + "\n")
+            sys.stdout.flush()
     number = len(given.pages or pages(given.site))
-    sys.stdout.write(f"{number} pages, {len(WIDTHS)} widths, {len(SCHEMES)} schemes: {len(found)} faults\n")
-    sys.exit("\n".join(found) or 0)
+    sys.stdout.write(f"{number} pages, {len(WIDTHS)} widths, {len(SCHEMES)} schemes: {found} faults\n")
+    sys.exit(found > 0)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,10 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
     _window: tuple[slice, ...] | None
 
     def _construct(self, shape: Iterable[int] | int = (), *lengths: int) -> None:
-        self._shape = self._base = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked there
+        try:
+            self._shape = self._base = checked_shape((shape, *lengths) if lengths else shape)  # type: ignore[arg-type]  # checked
+        except ShapeError as error:
+            raise ShapeError(f"NdArray: {error}") from error.__cause__
         self.synced = SyncedArray(self._shape)
         self._window = None
 

@@ -10,10 +10,10 @@ Axes: TypeAlias = SupportsIndex | Sequence[int]
 
 
 @overload
-def listed(axes: Axes) -> Sequence[int]: ...
+def listed(axes: Axes, name: str = ...) -> Sequence[int]: ...
 @overload
-def listed(axes: Axes | None) -> Sequence[int] | None: ...
-def listed(axes: Axes | None) -> Sequence[int] | None:
+def listed(axes: Axes | None, name: str = ...) -> Sequence[int] | None: ...
+def listed(axes: Axes | None, name: str = "axis") -> Sequence[int] | None:
     """Return the axes as a sequence; None stays None."""
     if axes is None or type(axes) is tuple:  # asking for a protocol takes microseconds
         return axes
@@ -22,4 +22,5 @@ def listed(axes: Axes | None) -> Sequence[int] | None:
     try:
         return (whole(axes),)
     except TypeError as error:
-        raise ArgumentTypeError(f"axis must be an integer, got {axes!r}{fraction_hint(axes)}") from error
+        # the function that is called puts its own name in the place of the first word
+        raise ArgumentTypeError(f"sum: {name} must be an integer, got {axes!r}{fraction_hint(axes)}") from error

@@ -168,4 +168,4 @@ def tile(x: Operand, reps: int | Sequence[int]) -> Operand:
         >>> F.tile(nn.NdArray.from_numpy_array([[1.0, 2.0]]), (2, 2)).numpy().tolist()
         [[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]]
     """
-    return tile_operator(x, listed(reps))
+    return tile_operator(x, listed(reps, "reps"))
