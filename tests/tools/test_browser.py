@@ -14,7 +14,7 @@ a {{ color: inherit }}</style></head>
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    """What is wrong with a good page and a bad one, and the dead links of both."""
+    """Return what is wrong with a good page and a bad one, and the dead links of both."""
     site = tmp_path_factory.mktemp("site")
     good = '<p>Words <a href="bad/">there</a>, <a href="#top">up</a></p><pre style="overflow: auto">' + "x" * 400 + "</pre>"
     bad = (

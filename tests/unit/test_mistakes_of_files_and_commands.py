@@ -34,7 +34,7 @@ from tests.unit import test_mistakes, test_mistakes_by_class, test_mistakes_of_n
 
 M, FLAT = MissingFileError, nn.Variable((4, 5))
 
-#: What reads a file, and the name of one that does not exist.
+#: Calls that read a file which does not exist.
 READERS: dict[str, Callable[[], object]] = {
     "load_parameters: no h5": lambda: nn.load_parameters("no.h5"),
     "load_parameters: no npz": lambda: nn.load_parameters("no.npz"),

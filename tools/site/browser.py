@@ -65,7 +65,8 @@ def served(folder: Path, *, search: bool) -> Iterator[str]:
 
 def pages(site: Path) -> list[str]:
     """Return the addresses of all pages, relative to the site."""
-    return sorted(str(path.relative_to(site).parent).replace(".", "", 1) for path in site.rglob("index.html"))
+    folders = [path.relative_to(site).parent for path in site.rglob("index.html")]
+    return sorted("" if folder == Path() else folder.as_posix() for folder in folders)
 
 
 def look(tab: Tab, url: str) -> tuple[list[str], dict[str, Any]]:
@@ -134,30 +135,30 @@ def answers(tab: Tab, root: str, width: int) -> list[str]:
     """Type the questions into the search, and return those whose guide is not the first answer."""
     tab.resize(width)
     tab.visit(root)
+    tab.evaluate("document.querySelector('label.md-header__button[for=__search]').click()" if width < 600 else "0")
     found = []
     for question, page in QUESTIONS.items():
-        tab.evaluate("document.querySelector('label.md-header__button[for=__search]').click()" if width < 600 else "0")
-        tab.evaluate(
-            "(() => { const field = document.querySelector('.md-search__input'); field.focus();"
-            f" field.value = {question!r}; field.dispatchEvent(new Event('keyup', {{bubbles: true}}));"
-            " field.dispatchEvent(new Event('input', {bubbles: true})); })()"
-        )
-        first = tab.evaluate(_FIRST_ANSWER % repr(question))
+        tab.evaluate(_TYPE % repr(""))  # else the answers to the question before could be taken for those to this one
+        tab.evaluate(_UNTIL % "!link")
+        tab.evaluate(_TYPE % repr(question))
+        first = tab.evaluate(_UNTIL % "link")
         if first is None or urldefrag(first)[0].partition("?")[0] != root + page:
             found.append(f"search {question!r} at {width} pixels must find {page} first, got {first}")
     return found
 
 
-#: Wait until the list of answers is that of the question, at most ten seconds.
-_FIRST_ANSWER: Final = """new Promise((resolve) => {
-  const question = %s;
+_TYPE: Final = """(() => {
+  const field = document.querySelector('.md-search__input');
+  field.focus();
+  field.value = %s;
+  for (const name of ['keyup', 'input']) field.dispatchEvent(new Event(name, { bubbles: true }));
+})()"""
+#: Wait until the first answer meets a condition, at most ten seconds, and return its address.
+_UNTIL: Final = """new Promise((resolve) => {
   const started = Date.now();
   (function look() {
     const link = document.querySelector('.md-search-result__list a');
-    const shown = link && new URL(link.href).searchParams.get('h');
-    if (shown && question.toLowerCase().split(' ').every((word) => link.closest('li').textContent.toLowerCase().includes(word))
-        && link.offsetParent) resolve(link.href);
-    else if (Date.now() - started > 10000) resolve(link && link.href);
+    if (%s || Date.now() - started > 10000) resolve(link && link.href);
     else setTimeout(look, 50);
   })();
 })"""
