@@ -18,6 +18,7 @@ from nn_core.engine.error_messages.refusal import (
     described,
     door,
     fitted,
+    name_lack,
     raise_refusal,
     real_numbers,
     refuses_rest,
@@ -354,6 +355,9 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
             run_forward((self,), clear_buffer, clear_no_need_grad, function_pre_hook, function_post_hook)
         except FOREIGN as error:
             raise_refusal(Variable.forward, (self, clear_buffer, clear_no_need_grad), {}, error)
+        except MemoryError as error:
+            name_lack(Variable.forward, error)
+            raise
 
     @refuses_rest
     def backward(
@@ -403,6 +407,9 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
             )
         except FOREIGN as error:
             raise_refusal(Variable.backward, (self, grad, clear_buffer), {}, error)
+        except MemoryError as error:
+            name_lack(Variable.backward, error)
+            raise
         for callback in callbacks:
             callback.on_finish_backward()
 

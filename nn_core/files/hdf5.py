@@ -60,10 +60,13 @@ def write_hdf5(file: IO[bytes], entries: Mapping[str, Entry]) -> None:
     import h5py  # opened only by programs that save or load
 
     # In memory, because the library crashes the process when it writes to a disk that is full.
-    with h5py.File("parameters", "w", driver="core", backing_store=False, block_size=_PORTION_BYTES) as store:
-        places = _fill(store, entries)
-        store.flush()
-        image = store.id.get_file_image()
+    try:
+        with h5py.File("parameters", "w", driver="core", backing_store=False, block_size=_PORTION_BYTES) as store:
+            places = _fill(store, entries)
+            store.flush()
+            image = store.id.get_file_image()
+    except OSError as error:  # no file is written to here
+        raise MemoryError(str(error)) from error
     file.write(image)
     file.write(_trailer(memoryview(image), places))
 

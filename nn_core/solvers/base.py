@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
-from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, refuses_rest, require_fit
+from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, name_lack, refuses_rest, require_fit
 from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError, SignatureError, UnknownAttributeError
 from nn_core.logger import logger
@@ -266,11 +266,15 @@ class Solver(ChosenParameters):
         if surplus or unknown:
             require_fit(Solver.update, (self, update_pre_hook, update_post_hook, *surplus), unknown)
         hooks = active_hooks(update_pre_hook, update_post_hook)
-        if hooks is None:
-            if not self._groups.run(self._slots.values()):
-                self._warn_of_nothing()
-        else:
-            self._groups.run_observed(self._slots.values(), *hooks)
+        try:
+            if hooks is None:
+                if not self._groups.run(self._slots.values()):
+                    self._warn_of_nothing()
+            else:
+                self._groups.run_observed(self._slots.values(), *hooks)
+        except MemoryError as error:
+            name_lack(Solver.update, error)
+            raise
         self._end_decay()
 
     @door

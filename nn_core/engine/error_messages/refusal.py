@@ -20,7 +20,15 @@ import numpy as np
 from nn_core.engine.error_messages.foreign_values import of_column, of_tensor
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.error_messages.whole import fraction_hint, whole
-from nn_core.errors import ArgumentError, ArgumentTypeError, DTypeError, NNCoreError, ShapeError, SignatureError
+from nn_core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    HostMemoryError,
+    NNCoreError,
+    ShapeError,
+    SignatureError,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,8 +67,30 @@ def door(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError:
             require_fit(function, args, kwargs)
             raise
+        except MemoryError as error:
+            name_lack(function, error)
+            raise
 
     return call
+
+
+def name_lack(function: Callable[..., Any], error: MemoryError) -> None:
+    """Raise the error that names `function`, for which the memory of the host does not suffice.
+
+    Pass over an error that names a function already, and over one of a program that `function` has called.
+    """
+    text, title = str(error).partition("\n")[0], _title(function)
+    is_named = isinstance(error, NNCoreError) and not text.startswith("memory:")
+    if is_named or title.startswith("_") or not _is_own(error):
+        return
+    what = f"\n  {text}" if text else ""
+    named = HostMemoryError(
+        f"{title}: the arrays that it makes must fit into the memory of the host, got too little of it{what}\n"
+        "  hint: free other arrays, or take a smaller batch or half precision"
+    )
+    if hasattr(error, "__notes__"):
+        vars(named)["__notes__"] = [*error.__notes__]
+    raise named from error
 
 
 def fitted(function: Callable[P, R]) -> Callable[P, R]:

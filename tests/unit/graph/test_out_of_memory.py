@@ -1,6 +1,7 @@
 """Arrays that do not fit into memory: the error names the function, shapes and a remedy, and leaves everything as it was."""
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
+import nn_core.solvers as S
+from nn_core.engine.arrays import synced
 from nn_core.engine.dispatch.registry import GRADIENTS
 from nn_core.engine.graph.call import PreparedKernel, forget
 from nn_core.engine.graph.plan import Plan
@@ -171,3 +174,60 @@ def test_arrays_name_their_shape():
     with pytest.raises(HostMemoryError):
         x.data = np.ones(1)
     assert x.shape == (_LONG, _LONG)
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Let no array of a megabyte be made any more, from the call of what it returns on."""
+
+    def empty(length, dtype):
+        if length > 2**20:
+            raise MemoryError
+        return np.empty(length, dtype)
+
+    return lambda: monkeypatch.setattr(synced, "np", SimpleNamespace(**{**vars(np), "empty": empty}))
+
+
+def test_passes_that_find_no_memory_for_gradients_of_leaves_are_named(little_memory):
+    x = nn.Variable.from_numpy_array(np.ones((600, 600)), need_grad=True)
+    y = F.sum(x * x)
+    y.forward()
+    little_memory()
+    message = (
+        r"backward: the arrays .* got too little of it\n  memory: .* for \(600, 600\) of float32\n  hint: free other arrays"
+    )
+    with pytest.raises(HostMemoryError, match=message):
+        y.backward()
+    assert y.d == 360_000
+
+
+@pytest.mark.parametrize("hooks", [{}, {"update_pre_hook": lambda: None}], ids=["plain", "hooks"])
+def test_updates_that_find_no_memory_for_their_states_change_nothing(hooks, little_memory):
+    parameters = {
+        name: nn.Variable.from_numpy_array(np.ones(size), need_grad=True) for name, size in (("a", 3), ("b", 360_000))
+    }
+    for parameter in parameters.values():
+        parameter.g = 1
+    solver = S.Adam()
+    solver.set_parameters(parameters)
+    little_memory()
+    with pytest.raises(HostMemoryError, match=r"update: the arrays .*\n  memory: .* for \(360000,\) of float32\n  hint: "):
+        solver.update(**hooks)
+    if not hooks:
+        assert all((parameter.d == 1).all() for parameter in parameters.values())
+        assert [state.t for state in solver.get_states().values()] == [0, 0]
+
+
+def test_files_that_do_not_fit_are_refused_by_the_function_that_reads_them(tmp_path):
+    with (tmp_path / "long.safetensors").open("wb") as file:
+        header = b'{"a":{"dtype":"F32","shape":[2097152,1048576],"data_offsets":[0,8796093022208]}}'
+        file.write(len(header).to_bytes(8, "little") + header)
+        try:
+            file.truncate(8 + len(header) + 2**43)
+        except OSError:
+            pytest.skip("this file system has no file of 8 TiB with nothing in it")
+    with (
+        nn.parameter_scope("", {}),
+        pytest.raises(HostMemoryError, match=r"load_parameters: the arrays .*\n  hint: free"),
+    ):
+        nn.load_parameters(str(tmp_path / "long.safetensors"))
