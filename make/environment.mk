@@ -1,7 +1,7 @@
 ##@ Environment
 # The environment in .venv, what CI installs, and wheels.
 
-.PHONY: lock audit wheels-check clean
+.PHONY: lock audit wheels-check pure-wheels cpu-wheels clean
 
 NATIVE := $(shell find extensions/nn_ext_cpu extensions/nn_ext_contrib -path '*/build' -prune -o \
 	\( -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' -o -name 'pyproject.toml' \) -print) \
@@ -50,6 +50,18 @@ audit: $(VENV)/.core ## look for known vulnerabilities of what CI installs; need
 WHEELS_OPTIONS ?=
 wheels-check: $(VENV)/.core ## build every wheel twice in different folders and compare them; WHEELS_OPTIONS=--fast does not optimize
 	$(BIN)/python -m tools.release.wheels $(WHEELS_OPTIONS)
+
+# SOURCE_DATE_EPOCH is the time of the commit, so that who builds the same commit gets the same bytes.
+RELEASE_TIME = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct)
+PURE := $(filter-out ./extensions/nn_ext_cpu/,. $(sort $(dir $(wildcard ./extensions/*/pyproject.toml))))
+pure-wheels: $(VENV)/.core ## build the wheels of a release that no machine needs to compile, and their bills of materials, into dist
+	for package in $(PURE); do $(RELEASE_TIME) $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist $$package || exit 1; done
+	$(RELEASE_TIME) $(BIN)/python -m tools.release.sbom dist/*.whl
+
+cpu-wheels: $(VENV)/.core ## the same of nn-ext-cpu for each Python, in containers, with libraries inside; needs Docker
+	$(PIP_INSTALL) cibuildwheel
+	$(RELEASE_TIME) $(BIN)/cibuildwheel --output-dir dist extensions/nn_ext_cpu
+	$(RELEASE_TIME) $(BIN)/python -m tools.release.sbom dist/*.whl
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -18,8 +18,8 @@ def makefiles():
     return "".join(path.read_text(encoding="utf-8") for path in [ROOT / "Makefile", *ROOT.glob("make/*.mk")])
 
 
-def workflow():
-    return yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+def workflow(name="ci"):
+    return yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8"))["jobs"]
 
 
 def targets(job):
@@ -45,6 +45,23 @@ def test_a_change_is_tested_as_on_one_machine():
     own = {target for name, job in jobs.items() if name != "nightly" for target in targets(job)}
     assert own <= by_hand
     assert own == {"test", "check", "seeded-lanes", "emulated", "test-engines"}
+
+
+def test_a_release_builds_and_uploads_without_a_token():
+    jobs = workflow("release")
+    known = set(re.findall(r"^([a-z][a-z-]*):", makefiles(), re.MULTILINE))
+    assert {target for name in ("native", "pure") for target in targets(jobs[name])} == {"cpu-wheels", "pure-wheels"} <= known
+    assert jobs["upload"]["needs"] == ["native", "pure"] and jobs["upload"]["permissions"] == {"id-token": "write"}
+    assert "secrets." not in str(jobs)
+
+
+def test_wheels_of_the_cpu_backend_are_built_for_every_python():
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML")
+    tools = tomllib.loads((ROOT / "extensions" / "nn_ext_cpu" / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    options = tools["cibuildwheel"]
+    assert options["build"].split() == [f"cp3{minor}-*" for minor in range(10, 15)]
+    (command,) = re.findall(r"python -m ([\w.]+)", options["repair-wheel-command"])
+    assert (ROOT / (command.replace(".", "/") + ".py")).exists()
 
 
 def test_the_matrix_has_every_python_and_machine():
