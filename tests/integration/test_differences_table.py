@@ -202,6 +202,7 @@ TESTS = {
     "`Module.load_parameters` with": "tests/unit/test_module.py::test_loading_into_another_network_is_refused",
     "hyperparameters in files of": "tests/unit/solvers/test_solver_state.py::test_files_keep_the_numbers",
     "state of random": "tests/unit/test_random.py::test_a_state_brings_both_sources_back",
+    "kinds of containers": f"{FACTS}::test_kinds_of_containers",
     "steps that go back": "tests/unit/test_monitor.py::test_a_line_is_due_an_interval_after_the_last_one",
     "`top_n_error` of a": f"{OPERATORS}/test_loss.py::test_top_n_error_counts_no_mistake_for_a_negative_label",
     "a `MonitorSeries`": "tests/unit/test_monitor.py::test_a_new_series_starts_a_new_file",

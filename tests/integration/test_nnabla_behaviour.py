@@ -12,6 +12,7 @@ import nn_core.solvers as S
 from nn_core import backward_functions, function_bases
 from nn_core.errors import ArgumentError, GraphError, ShapeError
 from nn_core.normalization_functions import _force_list
+from nn_core.utils.data_iterator import data_iterator_simple
 from nn_core.utils.data_source_implements import SimpleDataSource
 from nn_core.utils.inspection.profile import TimeProfiler
 from nn_core.utils.learning_rate_scheduler import PolynomialScheduler
@@ -429,3 +430,22 @@ def test_the_bounds_of_a_rate_draw_closer_step_by_step():
 
 def test_lamb_compares_norms_however_small_the_update_is():
     np.testing.assert_allclose(_steps(S.Lamb(0.1, eps=1.0, gamma_u=100.0))[:2], [0.45, 0.405], atol=1e-5)
+
+
+def test_kinds_of_containers():
+    x = leaf(2, 3)
+    solver = S.Sgd()
+    solver.set_parameters({"x": x})
+    with data_iterator_simple(lambda i: (np.ones(2), i), 4, 2) as iterator:
+        found = [nn.get_parameters(), solver.get_states(), solver.get_parameters(), x.data.strides, iterator.variables]
+    assert [type(value) for value in found] == [dict, dict, dict, tuple, tuple]
+
+
+def test_the_gradient_of_a_convolution_to_its_data_by_grad():
+    x, w, dy = leaf(1, 2, 4, 4), leaf(3, 2, 3, 3), leaf(1, 3, 2, 2)
+    dx, dw = nn.grad([F.convolution(x, w)], [x, w], grad_outputs=[dy])
+    F.sink(dx, dw).forward()
+    expected = F.deconvolution(dy, w)
+    expected.forward()
+    np.testing.assert_allclose(dx.d, expected.d, rtol=1e-5)
+    np.testing.assert_allclose(dw.d[1, 0, 2, 1], np.sum(dy.d[0, 1] * x.d[0, 0, 2:, 1:3]), rtol=1e-5)
