@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from nn_ext_c.emitting.activation import SIGMOID
+from nn_ext_c.emitting.blocks import Totals, blocks, last_in_memory
 from nn_ext_c.emitting.normalization import scaled_by_statistics
 from nn_ext_c.emitting.registry import Call, NotExportableError, emitter, reshaped
 from nn_ext_c.loops import Code, Index, dot, number
@@ -112,19 +113,37 @@ def _depthwise_convolution(call: Call) -> Value:
 Opening: TypeAlias = Callable[[Code, Geometry, Index, Index, Index, Sequence[Index]], tuple[Index, Index]]
 
 
-def convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening) -> None:
-    """Each place of y from its window, which `opened` gives."""
+def convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening, filters: int = 1) -> None:
+    """Each place of y from its window, which `opened` gives; several filters at once where the weight is a constant.
+
+    Args:
+        call: the function.
+        g: its shapes.
+        bias: of each filter.
+        opened: opens the loops over a window.
+        filters: the axis of the weight that filters have.
+    """
+    count = g.y.shape[2]
+    if count < 2 or g.weight.buffer.kind != "constant":
+        _convolved(call, g, bias, opened, 0, count, 1)
+        return
+    g = replace(g, weight=last_in_memory(call.program, g.weight, filters))
+    for first, length, block in blocks(count):
+        _convolved(call, g, bias, opened, first, length, block)
+
+
+def _convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening, first: int, length: int, block: int) -> None:
+    """`length` filters from number `first` on, `block` at once."""
     code = Code()
-    b, group, filter_, *counts = code.loops(g.y.shape)
-    start = "0.0f"
-    if bias is not None:
-        start = f"bias[{dot([group, filter_], grouped(bias, 0, g.y.shape[1]).strides)}]"
-    code.line(f"float total = {start};")
-    depth = code.depth
+    b, group, number_, *counts = code.loops([*g.y.shape[:2], length // block, *g.y.shape[3:]])
+    filter_ = number_ * block + first
+    biases = None if bias is None else grouped(bias, 0, g.y.shape[1]).strides
+    totals = Totals(code, block)
+    totals.begin("0.0f" if biases is None else f"bias[{dot([group, filter_ + totals.lane], biases)}]")
     offset, weight_at = opened(code, g, b, group, filter_, counts)
-    code.line(f"total += x[{offset}] * w[{weight_at}];")
-    code.close_to(depth)
-    code.line(f"y[{dot([b, group, filter_, *counts], g.y.strides)}] = total;")
+    totals.add(f"x[{offset}]", f"w[{weight_at + totals.lane}]")
+    place = dot([b, group, filter_ + totals.lane, *counts], g.y.strides)
+    totals.store(f"y[{place}]")
     arguments = [Argument("x", g.x), Argument("w", g.weight), *([Argument("bias", bias)] if bias else [])]
     call.program.add(Step(call.name, code.text(), [*arguments, Argument("y", g.y, True)]))
 
@@ -160,7 +179,7 @@ def window_place(code: Code, k: Index, place: Index, low_is_safe: bool, high: in
 def _deconvolution(call: Call) -> Value:
     weight = channels_first(call[1], call.args["channel_last"])
     geometry, y = geometry_of(call, weight, call.args["group"])
-    convolved(call, geometry, call.optional(2), source_places)
+    convolved(call, geometry, call.optional(2), source_places, 2)
     return y
 
 
@@ -168,7 +187,7 @@ def _deconvolution(call: Call) -> Value:
 def _depthwise_deconvolution(call: Call) -> Value:
     groups = call.shape[call.args["base_axis"]] // call.args["divisor"]
     geometry, y = geometry_of(call, call[1].insert(1), groups)
-    convolved(call, geometry, call.optional(2), source_places)
+    convolved(call, geometry, call.optional(2), source_places, 2)
     return y
 
 

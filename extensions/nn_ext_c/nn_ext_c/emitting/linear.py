@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from nn_ext_c.emitting.registry import Call, NotExportableError, array_of, emitter, reshaped
-from nn_ext_c.program import Value
+from nn_ext_c.emitting.blocks import Totals, blocks, last_in_memory
+from nn_ext_c.emitting.registry import Call, NotExportableError, emitter, reshaped
+from nn_ext_c.loops import Code, dot
+from nn_ext_c.program import Argument, Step, Value
 
 
 @emitter("Affine")
@@ -19,14 +21,31 @@ def multiplied(call: Call, x: Value, base_axis: int, weight: Value, bias: Value 
     n_rows, n_inputs = math.prod(x.shape[:base_axis]), weight.shape[0]
     n_outputs = weight.size // n_inputs
     rows = reshaped(call.program, call.name, x, (n_rows, n_inputs))
-    matrix = reshaped(call.program, call.name, weight, (n_inputs, n_outputs)).transpose((1, 0))
+    matrix = reshaped(call.program, call.name, weight, (n_inputs, n_outputs))
     if matrix.buffer.kind == "constant":
-        matrix = call.program.constant(array_of(matrix, "weight"), name=weight.buffer.name)
-    values = [rows.insert(1), matrix.insert(0)]
-    y = call.reduce([2], "0.0f", "total += a * b;", *values)
-    if bias is not None:
-        y = call.map("a + b", y, reshaped(call.program, call.name, bias, (1, n_outputs, 1)))
-    return reshaped(call.program, call.name, y, (n_rows, n_outputs))
+        y = _product(call, rows, matrix)
+    else:
+        y = call.reduce([2], "0.0f", "total += a * b;", rows.insert(1), matrix.transpose((1, 0)).insert(0))
+        y = reshaped(call.program, call.name, y, (n_rows, n_outputs))
+    return y if bias is None else call.map("a + b", y, reshaped(call.program, call.name, bias, (1, n_outputs)))
+
+
+def _product(call: Call, rows: Value, matrix: Value) -> Value:
+    """Rows times a constant matrix, several columns at once."""
+    y = call.program.new((rows.shape[0], matrix.shape[1]))
+    matrix = last_in_memory(call.program, matrix, 1)
+    for first, length, block in blocks(matrix.shape[1]):
+        code = Code()
+        row, number = code.loops([rows.shape[0], length // block])
+        totals = Totals(code, block)
+        totals.begin("0.0f")
+        column = number * block + first + totals.lane
+        k = code.loop(rows.shape[1])
+        totals.add(f"x[{dot([row, k], rows.strides)}]", f"w[{dot([k, column], matrix.strides)}]")
+        totals.store(f"y[{dot([row, column], y.strides)}]")
+        arguments = [Argument("x", rows), Argument("w", matrix), Argument("y", y, True)]
+        call.program.add(Step(call.name, code.text(), arguments))
+    return y
 
 
 @emitter("BatchMatmul")
