@@ -1,6 +1,7 @@
 """The NCCL engine on an emulated library, whose ranks are threads: the admission test of engines, and what is refused."""
 
 import contextlib
+import json
 import socket
 import sys
 import threading
@@ -302,16 +303,127 @@ def test_silent_and_foreign_connections_keep_nobody_waiting(address, monkeypatch
     assert on_threads(meet, 2) == [["text 0", "text 1"]] * 2
 
 
-def test_a_rank_waits_for_its_own_job_where_another_process_listens(address, monkeypatch):
+def line_of(*texts):
+    return json.dumps(texts).encode() + b"\n"
+
+
+#: What a connection sends that is not of the job; it is then silent, or closes.
+STRANGERS = {
+    "nothing": b"",
+    "HTTP": b"GET / HTTP/1.1\r\nHost: node1\r\n\r\n",
+    "a line that does not end": b"x" * 5_000_000,
+    "numbers drawn at random": np.random.default_rng(0).bytes(100_000),
+    "half of a message": b'["1", "2", "thr',
+    "lists inside each other": b"[" * 100_000 + b"\n",
+    "a long integer": b"9" * 100_000 + b"\n",
+    "the token itself": line_of("1", "own", "theirs", "ours"),
+    "a proof with accents": line_of("1", "own", "theirs", "\u00e9" * 64),
+    "a proof that is half a letter": line_of("1", "own", "theirs", "\ud800"),
+    "too few texts": line_of("1", "own", "theirs"),
+    "numbers": b"[1, 2, 3, 4]\n",
+    "a rank that is none": line_of("-1", "own", "theirs", "0" * 64),
+}
+
+
+@pytest.fixture
+def errors_of_threads(monkeypatch):
+    """The exceptions by which threads end; nobody else would see them."""
+    errors = []
+    monkeypatch.setattr(threading, "excepthook", errors.append)
+    return errors
+
+
+@pytest.mark.parametrize("closes", [False, True])
+@pytest.mark.parametrize("sent", STRANGERS.values(), ids=STRANGERS)
+def test_rank_0_waits_on_whatever_strangers_send(address, monkeypatch, errors_of_threads, sent, closes):
+    monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+
+    def meet(rank):
+        if not rank:
+            return rendezvous.gather(launch_of(rank, 2), "text 0")
+        with raw_connection(address) as stranger:
+            stranger.settimeout(0.2)
+            with contextlib.suppress(OSError):  # rank 0 may have closed it
+                stranger.sendall(sent)
+                while not closes and stranger.recv(1 << 16):
+                    pass
+            if closes:
+                stranger.close()
+            return rendezvous.gather(launch_of(rank, 2), "text 1")
+
+    assert on_threads(meet, 2) == [["text 0", "text 1"]] * 2
+    assert not errors_of_threads
+
+
+def test_a_rank_does_not_wait_longer_for_one_that_sends_slowly(address, monkeypatch):
+    monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+    ended = threading.Event()
+
+    def drip(server):
+        with contextlib.suppress(OSError), server.accept()[0] as connection:
+            while not ended.wait(0.05):
+                connection.sendall(b" ")
+
+    with socket.create_server(address) as server:
+        threading.Thread(target=drip, args=(server,), daemon=True).start()
+        try:
+            with pytest.raises(CommunicationError, match=r"within 0.4 s, got: something else than a rank of the job"):
+                on_threads(lambda _: rendezvous.gather(launch_of(1, 2), "text", timeout_s=0.4), 1)
+        finally:
+            ended.set()
+
+
+def test_strangers_are_closed_beyond_a_number(address, monkeypatch, errors_of_threads):
+    """However many come, no more than so many are listened to at a time, and ranks still find a place."""
+    monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+    monkeypatch.setattr(rendezvous, "_STRANGERS", 4)
+
+    def meet(rank):
+        if not rank:
+            return rendezvous.gather(launch_of(rank, 2), "text 0")
+        with contextlib.ExitStack() as stack:
+            strangers = [stack.enter_context(raw_connection(address)) for _ in range(40)]
+            for stranger in strangers[: 40 - 2 - 4]:  # the oldest: their challenge, and the end
+                while stranger.recv(100):
+                    pass
+            return rendezvous.gather(launch_of(rank, 2), "text 1")
+
+    assert on_threads(meet, 2) == [["text 0", "text 1"]] * 2
+    assert not errors_of_threads
+
+
+@pytest.mark.parametrize("greeting", [b"220 mail\r\n", *STRANGERS.values()], ids=["mail", *STRANGERS])
+def test_a_rank_waits_for_its_own_job_where_another_process_listens(address, monkeypatch, greeting):
     monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
 
     def greet(server):
-        with server.accept()[0] as connection:
-            connection.sendall(b"220 mail\r\n")
+        with contextlib.suppress(OSError):
+            while True:
+                with server.accept()[0] as connection:
+                    connection.sendall(greeting)
 
     with socket.create_server(address) as server:
-        threading.Thread(target=greet, args=(server,), daemon=True).start()
+        thread = threading.Thread(target=greet, args=(server,), daemon=True)
+        thread.start()
         with pytest.raises(CommunicationError, match=r"must meet at 127.0.0.1:\d+ within 0.4 s, got: "):
+            rendezvous.gather(launch_of(1, 2), "text", timeout_s=0.4)
+
+
+@pytest.mark.parametrize("proof", ["\u00e9" * 64, "\ud800", "0" * 64], ids=["accents", "half a letter", "wrong"])
+def test_a_rank_0_that_does_not_know_the_token_is_not_believed(address, monkeypatch, proof):
+    monkeypatch.setenv("NN_CORE_JOB_TOKEN", "ours")
+
+    def pose_as_rank_0(server):
+        with contextlib.suppress(OSError):
+            while True:
+                with server.accept()[0] as connection, connection.makefile("rwb") as lines:
+                    connection.sendall(line_of("challenge"))
+                    lines.readline()
+                    connection.sendall(line_of("forged", "forged", proof))
+
+    with socket.create_server(address) as server:
+        threading.Thread(target=pose_as_rank_0, args=(server,), daemon=True).start()
+        with pytest.raises(CommunicationError, match=r"within 0.4 s, got: a process that does not know the token of the job"):
             rendezvous.gather(launch_of(1, 2), "text", timeout_s=0.4)
 
 

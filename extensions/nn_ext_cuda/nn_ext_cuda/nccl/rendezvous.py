@@ -24,7 +24,7 @@ from nn_core.ext import BackendUnavailableError
 #: The address where rank 0 listens, host:port; the default is the port after MASTER_PORT on MASTER_ADDR.
 ADDRESS: Final = "NN_CORE_NCCL_ADDRESS"
 _PAUSE_S: Final = 0.05
-#: Connections that wait besides those of the ranks, and characters of the longest message.
+#: Connections that may be open besides those of the ranks, and characters of the longest message.
 _STRANGERS: Final = 16
 _MOST_CHARACTERS: Final = 1 << 20
 
@@ -128,15 +128,25 @@ def _proof(token: bytes, *parts: str) -> str:
     return hmac.new(token, json.dumps(parts).encode(), "sha256").hexdigest()
 
 
+def _is_proof(proof: str, token: bytes, *parts: str) -> bool:
+    # as bytes: texts with other letters than those of ASCII cannot be compared
+    return hmac.compare_digest(proof.encode(errors="replace"), _proof(token, *parts).encode())
+
+
 def _as_guest(address: tuple[str, int], launch: Launch, text: str, token: bytes, deadline: float) -> list[str]:
     """Come to rank 0, again and again as long as something else listens there."""
     while True:
         with _connected(address, deadline) as connection:
+            # whatever listens there, and however slowly it sends
+            timer = threading.Timer(max(deadline - time.monotonic(), 0), _end, [connection])
+            timer.start()
             try:
                 return _exchanged(connection, launch, text, token)
             except (OSError, ValueError):
                 if time.monotonic() > deadline - _PAUSE_S:
                     raise
+            finally:
+                timer.cancel()
         time.sleep(_PAUSE_S)
 
 
@@ -147,7 +157,7 @@ def _exchanged(connection: socket.socket, launch: Launch, text: str, token: byte
         rank = str(launch.rank)
         _write(lines, rank, own, text, _proof(token, challenge, rank, own, text))
         *texts, proof = _read(lines, launch.size + 1)
-        if not hmac.compare_digest(proof, _proof(token, own, *texts)):
+        if not _is_proof(proof, token, own, *texts):
             raise ValueError("a process that does not know the token of the job")
         return texts
 
@@ -167,6 +177,7 @@ class Host:
         self._texts: dict[int, str] = {}
         self._guests: dict[int, tuple[IO[str], str]] = {}
         self._connections: list[socket.socket] = []
+        self._unknown: list[socket.socket] = []
 
     def collected(self, text: str, deadline: float) -> list[str]:
         """Return the texts of all ranks, which are sent to each of them.
@@ -193,9 +204,8 @@ class Host:
             return ordered
         finally:
             with self._lock:
-                for connection in self._connections:
-                    with suppress(OSError):  # it may be closed, or its other end
-                        connection.shutdown(socket.SHUT_RDWR)
+                for connection in [*self._connections, *self._unknown]:
+                    _end(connection)
                     connection.close()
 
     def _accept(self, server: socket.socket, deadline: float) -> None:
@@ -208,7 +218,9 @@ class Host:
                     continue
                 connection.settimeout(max(deadline - time.monotonic(), 0.001))
                 with self._lock:
-                    self._connections.append(connection)
+                    self._unknown.append(connection)
+                    if len(self._unknown) > self._size + _STRANGERS:
+                        _end(self._unknown.pop(0))  # a rank would come again
                 threading.Thread(target=self._welcome, args=(connection,), daemon=True).start()
 
     def _welcome(self, connection: socket.socket) -> None:
@@ -217,16 +229,26 @@ class Host:
             challenge = secrets.token_hex(16)
             _write(lines, challenge)
             rank, theirs, text, proof = _read(lines, 4)
-            is_known = hmac.compare_digest(proof, _proof(self._token, challenge, rank, theirs, text))
+            is_known = _is_proof(proof, self._token, challenge, rank, theirs, text)
             with self._lock:
-                if is_known and rank.isdecimal() and 0 < int(rank) < self._size:
+                if is_known and rank.isdecimal() and 0 < int(rank) < self._size and connection in self._unknown:
+                    self._unknown.remove(connection)
+                    self._connections.append(connection)
                     self._guests[int(rank)] = lines, theirs  # one that comes again takes its place anew
                     self._texts[int(rank)] = text
                     self._lock.notify_all()
                     return
         except (OSError, ValueError):
             pass
+        with self._lock, suppress(ValueError):
+            self._unknown.remove(connection)
         connection.close()
+
+
+def _end(connection: socket.socket) -> None:
+    """End what is read from a connection and written to it, by whichever thread."""
+    with suppress(OSError):  # it may be closed, or its other end
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _connected(address: tuple[str, int], deadline: float) -> socket.socket:
@@ -254,7 +276,10 @@ def _read(lines: IO[str], count: int) -> list[str]:
         ValueError: when something else comes.
     """
     line = lines.readline(_MOST_CHARACTERS)
-    texts = json.loads(line) if line.endswith("\n") else None
+    try:
+        texts = json.loads(line) if line.endswith("\n") else None
+    except RecursionError:
+        texts = None
     if not isinstance(texts, list) or len(texts) != count or not all(isinstance(text, str) for text in texts):
         raise ValueError("something else than a rank of the job at the other end")
     return texts
