@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nn_core.testing.unclean_imports import UNCLEAN
+
 #: The module of every package starts with this.
 HEAD: Final = "from nn_core.ext import *\nPLUGIN_API = 2\nREQUIRES_CORE = '>=0.1'\n"
 #: The name of the plugin of every package.
@@ -394,72 +396,6 @@ _PROCESSES: Final = _stage(
         ),
     },
 )
-_STRICT: Final = _stage(
-    "strict",
-    {
-        "prints": ("print('Welcome!')", "prints 'Welcome!'"),
-        "configures logging": ("import logging\nlogging.getLogger().setLevel(1)", "changes the configuration of logging"),
-        "changes warning filters": ("import warnings\nwarnings.simplefilter('ignore')", "changes warning filters"),
-        "changes np.seterr": ("import numpy\nnumpy.seterr(over='ignore', divide='raise')", "changes np.seterr"),
-        "handles signals": ("import signal\nsignal.signal(signal.SIGTERM, print)", "changes signal handlers"),
-        "changes sys.path": ("import sys\nsys.path.append('/nowhere')", "changes sys.path"),
-        "changes os.environ": ("import os\nos.environ['HOSTILE'] = '1'", "changes os.environ"),
-        "starts threads": (
-            "import threading, time\nthreading.Thread(target=time.sleep, args=(3,), daemon=True).start()",
-            "changes threads",
-        ),
-        "switches auto_forward": ("import nn_core\nnn_core.set_auto_forward(True)", "changes modes and contexts of nn_core"),
-        "sets the number of threads": ("import nn_core\nnn_core.set_num_threads(7)", "changes settings of nn_core"),
-        "seeds Python": ("import random\nrandom.seed(1)", "changes random states"),
-        "seeds NumPy": ("import numpy\nnumpy.random.seed(1)", "changes random states"),
-        "seeds nn_core": ("import nn_core\nnn_core.seed(1)", "changes random states"),
-        "patches NumPy": ("import numpy\nnumpy.exp = numpy.log", "replaces numpy.exp"),
-        "patches builtins": ("import builtins\nbuiltins.sorted = builtins.isinstance = len", "replaces builtins.sorted"),
-        "adds builtins": ("import builtins\nbuiltins.hostile = 1", "replaces builtins.hostile"),
-        "ignores Ctrl-C": ("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)", "changes signal handlers"),
-        "blocks signals": (
-            "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])",
-            "changes blocked signals",
-        ),
-        "traces threads": ("import threading\nthreading.settrace(lambda *_: None)", "changes the trace function of threads"),
-        "profiles threads": (
-            "import threading\nthreading.setprofile(lambda *_: None)",
-            "changes the profile function of threads",
-        ),
-        "changes a constant": ("import nn_core.files.paths as p\np._MAX_BYTES = 9", "replaces nn_core.files.paths._MAX_BYTES"),
-        "limits processors": ("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})", "changes the processors"),
-        "changes the version": ("import nn_core\nnn_core.__version__ = '9'", "replaces nn_core.__version__"),
-        "replaces a module": ("import sys, json\nsys.modules['json'] = sys", "replaces sys.modules\\['json'\\]"),
-        "sets print options": ("import numpy\nnumpy.set_printoptions(precision=1)", "changes print options of NumPy"),
-        "changes the directory": ("import os\nos.chdir('/')", "changes the current directory"),
-        "changes the umask": ("import os\nos.umask(0o177)", "changes the umask"),
-        "starts a timer": ("import signal\nsignal.setitimer(signal.ITIMER_VIRTUAL, 9999)", "changes timers"),
-        "hooks exceptions": ("import sys\nsys.excepthook = print", "changes hooks of the interpreter"),
-        "hooks exceptions of threads": ("import threading\nthreading.excepthook = print", "changes threading.excepthook"),
-        "hooks imports": ("import sys\nsys.meta_path.insert(0, sys.meta_path[-1])", "changes sys.meta_path"),
-        "waits for the exit": ("import atexit\natexit.register(int)", "changes functions to call at exit"),
-        "profiles": ("import sys\nsys.setprofile(lambda *_: None)", "changes the profile function"),
-        "raises the recursion limit": ("import sys\nsys.setrecursionlimit(54321)", "changes the recursion limit"),
-        "stops the collector": ("import gc\ngc.disable()", "changes the garbage collector"),
-        "takes stdout": ("import sys, io\nsys.stdout = io.StringIO()", "changes sys.stdout"),
-        "takes descriptor 0": ("import os\nos.dup2(os.pipe()[0], 0)", "changes file descriptor 0"),
-        "limits files": (
-            "import resource as r\nr.setrlimit(r.RLIMIT_NOFILE, (200, r.getrlimit(r.RLIMIT_NOFILE)[1]))",
-            "changes resource limits",
-        ),
-        "chooses how processes start": (
-            "import multiprocessing\nmultiprocessing.set_start_method('spawn', force=True)",
-            "changes the start method of multiprocessing",
-        ),
-        "starts a process": (
-            "import os, sys\nos.spawnl(os.P_NOWAIT, sys.executable, 'python', '-c', 'import time; time.sleep(2)')",
-            "changes child processes",
-        ),
-        "patches nn_core": (
-            "import nn_core.context\nnn_core.context.get_current_context = lambda: None",
-            "replaces nn_core.context.get_current_context",
-        ),
-    },
-)
+_STRICT: Final = _stage("strict", UNCLEAN)
 #: All of them.
 HOSTILE: Final = (*_IMPORT, *_VERSIONS, *_BACKENDS, *_RUNS, *_TARGETS, *_PROCESSES, *_STRICT)

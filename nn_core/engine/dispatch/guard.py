@@ -50,6 +50,10 @@ def _too_slow(what: str, seconds: float | None) -> PluginError:
     return PluginError(f"{what}: must end within {seconds} s, got no end")
 
 
+class Clock(threading.Timer):
+    """The thread that ends code of a plugin when its time is over."""
+
+
 class _Guard:
     """Watches the clock and Ctrl-C while code of a plugin runs."""
 
@@ -58,7 +62,7 @@ class _Guard:
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._previous: Any = None
-        self._timer: threading.Timer | None = None
+        self._timer: Clock | None = None
         self._is_over = False
         self._delivered = False
         self.expired = False
@@ -70,7 +74,7 @@ class _Guard:
             self._previous = previous
             signal.signal(signal.SIGINT, self._interrupted)
         if self._seconds is not None:
-            self._timer = threading.Timer(self._seconds, self._expire)
+            self._timer = Clock(self._seconds, self._expire)
             # a program that ends does not wait for it
             self._timer.daemon = True
             self._timer.start()

@@ -8,12 +8,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from nn_core.engine.dispatch.sights import OURS, SIGHTS, AtExit, Builtins, Names, Sight, Streams, capture
+from nn_core.engine.dispatch.module_names import Names
+from nn_core.engine.dispatch.sights import CTRL_C, OURS, SIGHTS, AtExit, Builtins, Sight, Streams, capture
 from nn_core.errors import PluginError
 from nn_core.logger import logger
 
 #: Importing a plugin for longer is worth a remark.
 SLOW_IMPORT_S: Final = 0.1
+#: What `import_keeping_ours` has put back, as remarks: whoever looks from outside would not see it.
+_PUT_BACK: Final[list[str]] = []
 #: Names that were replaced of which remarks tell.
 _MAX_NAMES: Final = 3
 
@@ -40,6 +43,7 @@ def observe(run: Callable[[], object]) -> Remarks:
             shown = Streams()
             before = _read(SIGHTS)
             everywhere = Builtins()
+            _PUT_BACK.clear()
             AtExit.listen()
             start = time.perf_counter()
             try:
@@ -49,7 +53,7 @@ def observe(run: Callable[[], object]) -> Remarks:
                 seconds = time.perf_counter() - start
                 AtExit.leave()
                 changed = _changed(before)
-                changes = [f"changes {sight.what}" for sight, _ in changed] + shown.changes()
+                changes = [f"changes {sight.what}" for sight, _ in changed] + shown.changes() + _PUT_BACK
                 shown.restore()
                 shown.close()
     finally:
@@ -96,14 +100,17 @@ def import_keeping_ours(name: str) -> ModuleType:
 
     A plugin that sets the default context would change the results of all that a program computes.
     """
-    before, everywhere = _read(OURS), Builtins()
+    before, everywhere = _read((*OURS, CTRL_C)), Builtins()
     try:
         return import_module(name)
     finally:
         own = everywhere.put_back()
         changed = _changed(before)
         _restore(changed)
-        for what in [*(sight.what for sight, _ in changed), *(f"builtins.{name}" for name in own)]:
+        names = [f"builtins.{name}" for name in own]
+        _PUT_BACK.extend(f"changes {sight.what}" for sight, _ in changed)
+        _PUT_BACK.extend(f"replaces {name}" for name in names[:_MAX_NAMES])
+        for what in [*(sight.what for sight, _ in changed), *names]:
             logger.warning("%s: importing a plugin must not change %s; they are what they were", name, what)
 
 

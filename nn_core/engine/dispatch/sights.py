@@ -20,20 +20,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from nn_core import settings
+from nn_core.engine.dispatch.floating_point import FloatingPoint
+from nn_core.engine.dispatch.guard import Clock
 from nn_core.engine.runtime.context_values import AMBIENTS
+from nn_core.logger import logger
 
-#: Modules of NumPy whose attributes are looked at.
-_NUMPY: Final = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft")
 #: Hooks of the interpreter that are attributes of ``sys``.
 _HOOKS: Final = ("excepthook", "unraisablehook", "displayhook", "breakpointhook")
-#: Types of constants of ours, which are compared by identity.
-_CONSTANTS: Final = (str, bytes, int, float, tuple, frozenset)
+#: The standard files as the interpreter has opened them.
+_OWN_FILES: Final = ("__stdin__", "__stdout__", "__stderr__")
 _TIMERS: Final = ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
 
 
@@ -51,16 +51,18 @@ def _in_main_thread() -> bool:
 
 def _logging() -> Any:
     # a library that configures logging takes the choice from the program
-    root = logging.getLogger()
-    return root.level, tuple(root.handlers), logging.root.manager.disable, logging.getLoggerClass()
+    loggers = [(one.level, tuple(one.handlers), one.disabled, one.propagate) for one in (logging.root, logger)]
+    return loggers, logging.root.manager.disable, logging.getLoggerClass(), logging.lastResort
 
 
 def _restore_logging(state: Any) -> None:
-    root = logging.getLogger()
-    root.setLevel(state[0])
-    root.handlers[:] = state[1]
-    logging.disable(state[2])
-    logging.setLoggerClass(state[3])
+    for one, (level, handlers, disabled, propagate) in zip((logging.root, logger), state[0], strict=True):
+        one.setLevel(level)
+        one.handlers[:] = handlers
+        one.disabled, one.propagate = disabled, propagate
+    logging.disable(state[1])
+    logging.setLoggerClass(state[2])
+    logging.lastResort = state[3]
 
 
 def _signal_handlers() -> dict[int, Any]:
@@ -79,6 +81,20 @@ def _restore_signal_handlers(handlers: Mapping[int, Any]) -> None:
     for number, handler in handlers.items():
         if _in_main_thread() and handler is not None and signal.getsignal(number) is not handler:
             signal.signal(number, handler)
+
+
+def _wakeup() -> int:
+    """Return the descriptor that signals are written to; -1 for none."""
+    if not _in_main_thread():
+        return -1
+    descriptor = signal.set_wakeup_fd(-1)
+    _restore_wakeup(descriptor)
+    return descriptor
+
+
+def _restore_wakeup(descriptor: int) -> None:
+    if _in_main_thread():
+        signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
 
 
 def _timers() -> tuple[bool, ...]:
@@ -145,24 +161,49 @@ def _restore_start_method(method: Any) -> None:
     sys.modules["multiprocessing"].set_start_method(method, force=True)
 
 
+class _Generator:
+    """The bit generator behind the functions of ``numpy.random``, and its state."""
+
+    def __init__(self) -> None:
+        self.generator = getattr(np.random, "get_bit_generator", object)()  # NumPy 1.24
+        self.state: Any = np.random.get_state(legacy=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Generator):
+            return NotImplemented
+        is_same = self.generator is other.generator or not hasattr(np.random, "get_bit_generator")
+        return is_same and repr(_plain(self.state)) == repr(_plain(other.state))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def restore(self) -> None:
+        if hasattr(np.random, "set_bit_generator"):
+            np.random.set_bit_generator(self.generator)
+        np.random.set_state(self.state)
+
+
 def _random_states() -> Any:
     own = sys.modules.get("nn_core.random")
     seeds = sys.modules.get("nn_core.engine.graph.seeds")
     return (
         random.getstate(),
-        _plain(np.random.get_state()),
+        _Generator(),
         None if own is None else _plain(own.prng.get_state()),
         None if seeds is None else seeds.FUNCTION_SEED.get(),
     )
 
 
-def _plain(state: Any) -> tuple[Any, ...]:
-    return tuple(tuple(part.tolist()) if isinstance(part, np.ndarray) else part for part in state)
+def _plain(state: Any) -> Any:
+    if isinstance(state, np.ndarray):
+        return tuple(state.tolist())
+    if isinstance(state, dict):
+        return {name: _plain(part) for name, part in state.items()}
+    return tuple(map(_plain, state)) if isinstance(state, tuple) else state
 
 
 def _restore_random_states(states: Any) -> None:
     random.setstate(states[0])
-    np.random.set_state(states[1])
+    states[1].restore()
     if states[2] is not None:
         sys.modules["nn_core.random"].prng.set_state(states[2])
     if states[3] is not None:
@@ -198,13 +239,16 @@ def _print_options() -> dict[str, Any]:
 
 
 def _collector() -> Any:
-    return gc.isenabled(), gc.get_threshold(), tuple(gc.callbacks)
+    return gc.isenabled(), gc.get_threshold(), tuple(gc.callbacks), gc.get_debug(), gc.get_freeze_count() > 0
 
 
 def _restore_collector(state: Any) -> None:
     (gc.enable if state[0] else gc.disable)()
     gc.set_threshold(*state[1])
     gc.callbacks[:] = state[2]
+    gc.set_debug(state[3])
+    if not state[4]:
+        gc.unfreeze()
 
 
 def _restore_list(place: Callable[[], list[Any]]) -> Callable[[Any], None]:
@@ -219,19 +263,52 @@ def _restore_filters(filters: Any) -> None:
     getattr(warnings, "_filters_mutated", int)()  # which filters were applied to a line is remembered
 
 
-def _restore_environment(environment: Mapping[str, str]) -> None:
-    for name in [name for name in os.environ if name not in environment]:
+def _environment() -> Any:
+    return id(os.environ), os.environ, dict(os.environ)  # mappings of the same content are equal
+
+
+def _restore_environment(state: Any) -> None:
+    _, os.environ, variables = state  # the object that the program had
+    for name in [name for name in os.environ if name not in variables]:
         del os.environ[name]
-    os.environ.update(environment)
+    os.environ.update(variables)
 
 
-def _interpreter_hooks() -> dict[str, Any]:
-    return {name: getattr(sys, name) for name in _HOOKS}
+def _decimals() -> Any:
+    """Return precision and rounding of decimal numbers, of this thread and of those that are to come."""
+    module = sys.modules.get("decimal")
+    contexts = () if module is None else (module.getcontext(), module.DefaultContext)
+    return [(context, context.prec, context.rounding) for context in contexts]
 
 
-def _restore_interpreter_hooks(hooks: Mapping[str, Any]) -> None:
-    for name, hook in hooks.items():
-        setattr(sys, name, hook)
+def _restore_decimals(state: Any) -> None:
+    for context, precision, rounding in state:
+        context.prec, context.rounding = precision, rounding
+    if state:
+        sys.modules["decimal"].setcontext(state[0][0])
+
+
+def _socket_timeout() -> Any:
+    module = sys.modules.get("socket")
+    return None if module is None else module.getdefaulttimeout()
+
+
+def _restore_socket_timeout(seconds: Any) -> None:
+    sys.modules["socket"].setdefaulttimeout(seconds)
+
+
+def _threads() -> frozenset[int]:
+    """Return the threads that Python knows, started by whichever module, but for those that watch the time of plugins."""
+    return frozenset(sys._current_frames()) - {thread.ident for thread in threading.enumerate() if isinstance(thread, Clock)}
+
+
+def _attributes_of_sys(names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(sys, name, None) for name in names}
+
+
+def _restore_attributes_of_sys(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(sys, name, value)
 
 
 class AtExit:
@@ -281,27 +358,37 @@ _OF_PROCESSORS: Final = (
     if hasattr(os, "sched_setaffinity")
     else (int, int)
 )
+_OF_LOADER: Final = getattr(sys, "getdlopenflags", int), getattr(sys, "setdlopenflags", int)
 #: Settings by which all results change.
 OURS: Final = (
     Sight("modes and contexts of nn_core", _ambient_values, _restore_ambient_values),
     Sight("settings of nn_core", settings.switches, settings.set_switches),
+    Sight("floating-point arithmetic", FloatingPoint, FloatingPoint.restore),
 )
+#: While time is measured, the handler is that of the clock, which is gone when others look.
+CTRL_C: Final = Sight("signal handlers", lambda: {signal.SIGINT: signal.getsignal(signal.SIGINT)}, _restore_signal_handlers)
 #: Everything with one value. What is read must compare by ``==``.
 SIGHTS: Final = (
     Sight("the configuration of logging", _logging, _restore_logging),
     Sight("warning filters", lambda: tuple(warnings.filters), _restore_filters),
     Sight("np.seterr", lambda: dict(np.geterr()), lambda state: np.seterr(**state)),
     Sight("np.seterrcall", np.geterrcall, np.seterrcall),
+    Sight("the buffer size of NumPy", np.getbufsize, np.setbufsize),
+    Sight("decimal arithmetic", _decimals, _restore_decimals),
     Sight("print options of NumPy", _print_options, lambda state: np.set_printoptions(**state)),
     Sight("random states", _random_states, _restore_random_states),
     *OURS,
     Sight("signal handlers", _signal_handlers, _restore_signal_handlers),
     Sight("blocked signals", _blocked_signals, _restore_blocked_signals),
+    Sight("the descriptor that signals are written to", _wakeup, _restore_wakeup),
     Sight("timers", _timers, _restore_timers),
     Sight("sys.path", lambda: tuple(sys.path), _restore_list(lambda: sys.path)),
     Sight("sys.meta_path", lambda: tuple(sys.meta_path), _restore_list(lambda: sys.meta_path)),
     Sight("sys.path_hooks", lambda: tuple(sys.path_hooks), _restore_list(lambda: sys.path_hooks)),
-    Sight("hooks of the interpreter", _interpreter_hooks, _restore_interpreter_hooks),
+    Sight("sys.argv", lambda: tuple(sys.argv), _restore_list(lambda: sys.argv)),
+    Sight("hooks of the interpreter", partial(_attributes_of_sys, _HOOKS), _restore_attributes_of_sys),
+    Sight("hooks of asynchronous generators", sys.get_asyncgen_hooks, lambda hooks: sys.set_asyncgen_hooks(*hooks)),
+    Sight("files of the interpreter", partial(_attributes_of_sys, _OWN_FILES), _restore_attributes_of_sys),
     Sight("threading.excepthook", lambda: threading.excepthook, lambda hook: setattr(threading, "excepthook", hook)),
     Sight("functions to call at exit", AtExit.count, lambda _: AtExit.forget()),
     Sight("the profile function", sys.getprofile, sys.setprofile),
@@ -311,15 +398,18 @@ SIGHTS: Final = (
     Sight("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     Sight("the digits of integers in texts", *_OF_DIGITS),
     Sight("the processors of the process", *_OF_PROCESSORS),
+    Sight("the flags of the dynamic loader", *_OF_LOADER),
+    Sight("the stack size of threads", threading.stack_size, threading.stack_size),
+    Sight("the default timeout of sockets", _socket_timeout, _restore_socket_timeout),
     Sight("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Sight("the garbage collector", _collector, _restore_collector),
     Sight("the locale", lambda: locale.setlocale(locale.LC_ALL), lambda name: locale.setlocale(locale.LC_ALL, name)),
-    Sight("os.environ", lambda: dict(os.environ), _restore_environment),
+    Sight("os.environ", _environment, _restore_environment),
     Sight("the current directory", os.getcwd, os.chdir),
     Sight("the umask", _umask, os.umask),
     Sight("resource limits", _limits, _restore_limits),
     Sight("the start method of multiprocessing", _start_method, _restore_start_method),
-    Sight("threads", lambda: frozenset(t for t in threading.enumerate() if not isinstance(t, threading.Timer))),
+    Sight("threads", _threads),
     Sight("child processes", _children),
 )
 
@@ -337,69 +427,13 @@ class Builtins:
         """Restore what a plugin has replaced, removed or added, and return the names."""
         table, values, missing = self._TABLE, self._values, self._MISSING
         # interactive interpreters and translations keep their `_`
-        names = [n for n in {**values, **table} if n[0] != "_" and table.get(n, missing) is not values.get(n, missing)]
+        names = [n for n in {**values, **table} if n != "_" and table.get(n, missing) is not values.get(n, missing)]
         for name in names:
             if name in values:
                 table[name] = values[name]
             else:
                 del table[name]
         return names
-
-
-class Names(NamedTuple):
-    """The attributes of modules, and the modules themselves, by their full names; those that come later are no change."""
-
-    owners: Mapping[str, tuple[Any, str]]
-    values: Mapping[str, Any]
-
-    @staticmethod
-    def now() -> "Names":
-        """Return all names as they are."""
-        owners: dict[str, tuple[Any, str]] = {}
-        values: dict[str, Any] = {}
-        for label, owner, name, value in _attributes():
-            owners[label], values[label] = (owner, name), value
-        return Names(owners, values)
-
-    def replaced(self) -> list[str]:
-        """Return the names that are gone or stand for something else by now."""
-        now = Names.now().values
-        return sorted(label for label, value in self.values.items() if now.get(label, self) is not value)
-
-    def restore(self, labels: list[str]) -> None:
-        """Put back what some names stood for."""
-        for label in labels:
-            owner, name = self.owners[label]
-            if isinstance(owner, dict):
-                owner[name] = self.values[label]
-            else:
-                setattr(owner, name, self.values[label])
-
-
-def _attributes() -> Iterator[tuple[str, Any, str, Any]]:
-    for name, module in list(sys.modules.items()):
-        yield f"sys.modules[{name!r}]", sys.modules, name, module
-        if name.partition(".")[0] == "nn_core" and isinstance(module, ModuleType):
-            yield from ((f"{name}.{label}", owner, part, value) for label, owner, part, value in _own(module))
-    for package in _NUMPY:
-        part = sys.modules.get(package)
-        for name, value in list(vars(part).items()) if part else ():
-            if not name.startswith("_"):
-                yield f"{package}.{name}", part, name, value
-
-
-def _own(module: ModuleType) -> Iterator[tuple[str, Any, str, Any]]:
-    # a copy, since other threads import modules meanwhile
-    for name, value in list(vars(module).items()):
-        is_code = not name.startswith("__") and not isinstance(value, ModuleType) and callable(value)
-        if is_code or _is_constant(name, value):
-            yield name, module, name, value
-        if isinstance(value, type) and value.__module__ == module.__name__:
-            yield from ((f"{name}.{part}", value, part, found) for part, found in list(vars(value).items()) if callable(found))
-
-
-def _is_constant(name: str, value: Any) -> bool:
-    return isinstance(value, _CONSTANTS) and (name.strip("_").isupper() or name == "__version__")
 
 
 class Streams:

@@ -1,6 +1,10 @@
 """Every hostile package ends in a message that names the plugin and the remedy, and the rest works."""
 
 import builtins
+import contextlib
+import contextvars
+import gc
+import importlib
 import linecache
 import re
 import subprocess
@@ -17,11 +21,12 @@ import nn_core as nn
 import nn_core.ext
 import nn_core.functions as F
 from nn_core import __main__
-from nn_core.engine.dispatch import doctor, guard, loader, missing
+from nn_core.engine.dispatch import doctor, guard, import_audit, loader, missing
 from nn_core.engine.dispatch import plugin_manager as plugins_module
+from nn_core.engine.dispatch.module_names import Names
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.plugin_record import State
-from nn_core.engine.dispatch.sights import SIGHTS, Names, Streams
+from nn_core.engine.dispatch.sights import SIGHTS, Streams
 from nn_core.engine.runtime import installed
 from nn_core.engine.runtime.registrations import recorded
 from nn_core.errors import NNCoreError, PluginError
@@ -58,11 +63,11 @@ def of_stage(*stages):
     )
 
 
-class Patient(threading.Thread):
+class Patient(guard.Clock):
     """A timer that ends when a hostile package hangs, however long a busy machine needs to get there."""
 
     def __init__(self, _, function):
-        super().__init__(daemon=True)
+        super().__init__(0, function)
         self._function, self._watched, self._cancelled = function, threading.get_ident(), threading.Event()
 
     def cancel(self):
@@ -90,7 +95,7 @@ def with_hostile(tmp_path, monkeypatch, install):
             monkeypatch.setattr(module, "settings", lambda: Settings(plugin_timeout=60))
         if "must end within" in hostile.message:
             linecache.clearcache()
-            monkeypatch.setattr(threading, "Timer", Patient)
+            monkeypatch.setattr(guard, "Clock", Patient)
         install_package(tmp_path / "hostile", hostile)
         monkeypatch.syspath_prepend(tmp_path / "hostile")
         PLUGINS.refresh()
@@ -177,16 +182,75 @@ def test_a_target_that_cannot_be_imported(with_hostile, hostile):
     the_rest_works()
 
 
+#: Modules that a program has imported, as ours have, before it asks for a plugin.
+IMPORTED = ("decimal", "json", "multiprocessing", "numpy.lib.stride_tricks", "socket", "time")
+
+
+@pytest.fixture
+def process():
+    """Call it to begin to watch everything that importing a plugin must leave; call the result to see what differs by now."""
+    copies = []
+
+    def watch():
+        for name in IMPORTED:
+            importlib.import_module(name)
+        gc.unfreeze()
+        before, names, streams = [(sight, sight.read()) for sight in SIGHTS if sight.restore], Names.now(), Streams()
+        copies.append(streams)
+        return lambda: [sight.what for sight, old in before if old != sight.read()] + names.replaced() + streams.changes()
+
+    yield watch
+    for streams in copies:
+        streams.close()
+
+
+def outside_scopes(function, *args):
+    """Call a function outside of the scopes of the tests, where the default context can be set."""
+    return contextvars.Context().run(function, *args)
+
+
 @of_stage("strict")
-def test_strict_mode_refuses_what_does_more_than_being_imported(with_hostile, hostile, monkeypatch):
+def test_strict_mode_refuses_what_does_more_than_being_imported(with_hostile, hostile, monkeypatch, process):
     with_hostile(hostile)
     monkeypatch.setattr(loader, "settings", lambda: Settings(strict=True))
-    before, names, streams = [(sight, sight.read()) for sight in SIGHTS if sight.restore], Names.now(), Streams()
+    changed = process()
     with pytest.raises(PluginError, match=f"(?s)strict mode: importing .* free of work, got: .*{hostile.message}"):
-        PLUGINS.module("hostile")
-    left = [sight.what for sight, old in before if old != sight.read()] + names.replaced() + streams.changes()
-    streams.close()
-    assert not left
+        outside_scopes(PLUGINS.module, "hostile")
+    assert not changed()
+
+
+@of_stage("strict")
+def test_the_doctor_shows_what_does_more_than_being_imported(with_hostile, hostile, monkeypatch, process):
+    with_hostile(hostile)
+    seen = []
+
+    def observe(run):
+        seen.append(import_audit_observe(run))
+        return seen[-1]
+
+    import_audit_observe = import_audit.observe
+    monkeypatch.setattr(import_audit, "observe", observe)
+    changed = process()
+    (finding, *_) = outside_scopes(lambda: list(doctor.findings("hostile", PLUGINS, watched=True)))
+    # the doctor looks in a process of its own, which ends
+    outside_scopes(seen[0].restore)
+    assert finding.name == "hostile"
+    assert any(re.search(hostile.message, remark) for remark in finding.remarks), finding.remarks
+    assert not changed()
+
+
+#: What `import_keeping_ours` puts back in every mode, since all results depend on it.
+OF_ALL_RESULTS = ("sets the default context", "switches auto_forward", "takes small numbers for zero", "rounds up")
+
+
+@pytest.mark.parametrize("hostile", [pytest.param(h, id=h.does) for h in HOSTILE if h.does in OF_ALL_RESULTS])
+def test_importing_a_plugin_never_changes_results(with_hostile, hostile, caplog, process):
+    with_hostile(hostile)
+    changed = process()
+    with contextlib.suppress(PluginError):  # it has no hook
+        outside_scopes(PLUGINS.module, "hostile")
+    assert not changed()
+    assert f"importing a plugin must not change {hostile.message.partition(' ')[2]}" in caplog.text
 
 
 def test_importing_a_plugin_never_changes_how_nn_core_computes(with_hostile, caplog):
