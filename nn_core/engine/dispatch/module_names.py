@@ -78,8 +78,14 @@ def _own(module: ModuleType) -> Iterator[tuple[str, Any, str, Any]]:
             yield name, module, name, value
         if isinstance(value, type) and value.__module__ == module.__name__:
             yield from ((f"{name}.{part}", value, part, found) for part, found in _members(value))
-        if isinstance(value, dict) and name.isupper() and module.__name__.startswith(_TABLES):
-            yield from ((f"{name}[{key!r}]", value, key, entry) for key, entry in list(value.items()))
+    if module.__name__.startswith(_TABLES):
+        yield from _rows(module)
+
+
+def _rows(module: ModuleType) -> Iterator[tuple[str, Any, str, Any]]:
+    for name, table in list(vars(module).items()):
+        if isinstance(table, dict) and name.isupper():
+            yield from ((f"{name}[{key!r}]", table, key, entry) for key, entry in list(table.items()))
 
 
 def _of_numpy(module: ModuleType) -> Iterator[tuple[str, Any, str, Any]]:
