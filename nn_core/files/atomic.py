@@ -75,7 +75,8 @@ def atomic_writer(target: PathOrFile, n_bytes: int = 0) -> Iterator[IO[bytes]]:
             unfinished.replace(path)
     except BaseException as error:
         n_written = unfinished.stat().st_size if unfinished.exists() else 0
-        unfinished.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # the folder is none
+            unfinished.unlink(missing_ok=True)
         if isinstance(error, OSError) and is_full(error):
             raise _disk_full(path, n_written, n_bytes) from error
         raise
@@ -104,6 +105,8 @@ def _opened(unfinished: Path, target: Path) -> IO[bytes]:
         folder = os.fspath(target.parent)
         text = f"{target}: the folder must exist, got none at {folder!r}\n  hint: Path({folder!r}).mkdir(parents=True)"
         raise MissingFileError(text, folder) from error
+    except NotADirectoryError as error:
+        raise ArgumentError(f"{target}: its folder must be a folder, got a file") from error
     if replaced is not None and hasattr(os, "fchmod"):
         with suppress(PermissionError):  # only a privileged process may give files away
             os.fchown(file.fileno(), replaced.st_uid, replaced.st_gid)
@@ -120,6 +123,11 @@ def _real_path(target: str | os.PathLike[str]) -> Path:
     if "\0" in os.fspath(target):
         raise ArgumentError(f"a path must have no NUL character, got {quoted(os.fspath(target))}")
     path = Path(target)
+    try:
+        path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ArgumentError(f"{_shown(path)}: a path must have names that the system takes, got one too long") from error
     if not path.is_symlink():
         return path
     real = Path(os.path.realpath(path))

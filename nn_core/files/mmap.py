@@ -1,13 +1,15 @@
-"""Files that are read where they are: mapped into memory, or parts of what is in memory already."""
+"""Files that are read at once, and parts of what is in memory already."""
 
 import io
-import mmap
+import os
 from typing import IO, Any
 
 try:
     from zlib_ng.zlib_ng import crc32 as _crc32
 except ImportError:
     from zlib import crc32 as _crc32
+
+from nn_core.engine.arrays.synced import host_empty
 
 
 def crc32(contents: Any, before: int = 0) -> int:
@@ -66,7 +68,9 @@ class MemoryFile(io.RawIOBase):
 
 
 def contents_of(file: IO[bytes]) -> tuple[memoryview, bool]:
-    """All that follows the position of a file, and whether that is mapped into memory; if the system cannot, it is read.
+    """All that follows the position of a file, and whether that is memory of its own: who keeps a part of it copies that.
+
+    The file is read rather than mapped: a process dies of a mapped file that another program makes shorter meanwhile.
 
     Example:
         >>> import io
@@ -77,9 +81,14 @@ def contents_of(file: IO[bytes]) -> tuple[memoryview, bool]:
     """
     if isinstance(file, MemoryFile):
         return file.contents[file.tell() :], file.is_mapped
-    start = file.tell() if file.seekable() else 0
     try:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError):  # no file of the system, or an empty one
+        size = os.fstat(file.fileno()).st_size - file.tell()
+    except (OSError, ValueError):  # no file of the system
+        size = 0
+    if size <= 0 or not hasattr(file, "readinto"):
         return memoryview(file.read()), False
-    return memoryview(mapped)[start:], True
+    block = memoryview(host_empty((size,), "uint8"))
+    n_read = 0
+    while n_read < size and (n_more := file.readinto(block[n_read:])):
+        n_read += n_more
+    return block[:n_read].toreadonly(), True

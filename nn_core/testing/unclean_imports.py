@@ -1,4 +1,4 @@
-"""What importing a plugin must not do, each a plugin of its own, with the remark of strict mode and of ``nn-core doctor``."""
+"""Plugins whose import does what it must not, each with the remark of strict mode and of ``nn-core doctor``."""
 
 from typing import Final
 

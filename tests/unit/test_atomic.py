@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -126,3 +128,39 @@ def test_a_link_to_itself_and_a_path_with_nul_are_refused(tmp_path):
         with pytest.raises(ArgumentError, match=told), atomic_writer(path):
             pass
     assert loop.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["a" * 256 + ".npz", "b" * 5000 + ".h5", "c" * 300 + "/d.safetensors"])
+def test_names_that_the_system_does_not_take_are_refused(name, tmp_path):
+    told = "a path must have names that the system takes, got one too long"
+    with pytest.raises(ArgumentError, match=told) as caught, atomic_writer(tmp_path / name):
+        pass
+    assert len(str(caught.value)) < 4500
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with (
+        pytest.raises(ArgumentError, match="its folder must be a folder, got a file"),
+        atomic_writer(tmp_path / "file" / "w.npz"),
+    ):
+        pass
+
+
+TRUNCATED = """
+import os, sys
+import nn_core as nn
+from nn_core.ext import contents_of
+with open(sys.argv[1], "rb") as file:
+    contents, _ = contents_of(file)
+    os.truncate(sys.argv[1], 10)
+    print(len(bytes(contents)))
+"""
+
+
+@pytest.mark.parametrize("size", [5, 1 << 20])
+def test_a_file_that_is_made_shorter_while_it_is_read_does_not_end_the_process(size, tmp_path):
+    (tmp_path / "file").write_bytes(bytes(size))
+    done = subprocess.run([sys.executable, "-c", TRUNCATED, tmp_path / "file"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{size}\n"), done.stderr

@@ -307,7 +307,7 @@ def line_of(*texts):
     return json.dumps(texts).encode() + b"\n"
 
 
-#: What a connection sends that is not of the job; it is then silent, or closes.
+#: Messages of connections that are not of the job, which are then silent, or close.
 STRANGERS = {
     "nothing": b"",
     "HTTP": b"GET / HTTP/1.1\r\nHost: node1\r\n\r\n",

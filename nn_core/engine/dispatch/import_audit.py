@@ -15,7 +15,7 @@ from nn_core.logger import logger
 
 #: Importing a plugin for longer is worth a remark.
 SLOW_IMPORT_S: Final = 0.1
-#: What `import_keeping_ours` has put back, as remarks: whoever looks from outside would not see it.
+#: Remarks on all that `import_keeping_ours` has put back: whoever looks from outside would not see it.
 _PUT_BACK: Final[list[str]] = []
 #: Names that were replaced of which remarks tell.
 _MAX_NAMES: Final = 3

@@ -1,4 +1,4 @@
-"""What the names of modules stand for, before and after importing a plugin: those of NumPy, of the library and of ours."""
+"""Names of modules of NumPy, of the library and of ours, and what they stand for before and after importing a plugin."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -239,7 +239,7 @@ def test_the_doctor_shows_what_does_more_than_being_imported(with_hostile, hosti
     assert not changed()
 
 
-#: What `import_keeping_ours` puts back in every mode, since all results depend on it.
+#: Changes that `import_keeping_ours` puts back in every mode, since all results depend on it.
 OF_ALL_RESULTS = ("sets the default context", "switches auto_forward", "takes small numbers for zero", "rounds up")
 
 
