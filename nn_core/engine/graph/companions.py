@@ -14,6 +14,21 @@ from nn_core.engine.graph.node import Node, Value
 Make = Callable[[Sequence[Any]], Sequence[Value]]
 
 
+#: Results beyond the visible ones that programs may ask for: by a setting of the call, or by
+#: variables for them in `Function.forward`.
+ON_DEMAND: Final = {
+    "BatchNormalization": ("batch_mean", "batch_variance"),
+    "FusedBatchNormalization": ("batch_mean", "batch_variance"),
+    "SyncBatchNormalization": ("batch_mean", "batch_variance"),
+    "LayerNormalization": ("mean", "variance"),
+    "InstanceNormalization": ("mean", "variance"),
+    "GroupNormalization": ("mean", "variance"),
+    "TensorNormalization": ("mean", "variance"),
+    "WeightStandardization": ("mean", "variance"),
+    "SpectralNorm": ("before",),
+}
+
+
 class Companions:
     """Values beside the results of a function, which are made again where nobody holds them any more."""
 
@@ -47,7 +62,8 @@ def note_companions(result: Value, made: Sequence[Value], make: Make) -> None:
 def companions_of(node: Node) -> list[Value]:
     """Return what the call of a function has returned beside its results."""
     if node.args.get("output_u") and node.storages:
-        return [node.value(next(place for place, entry in enumerate(node.spec.outputs) if entry.name == "before"))]
+        names = [entry.name for entry in node.spec.outputs]
+        return [node.value(names.index(name)) for name in ON_DEMAND[node.spec.name]]
     noted = _NOTED.get(node)
     return [] if noted is None else noted.values(node.inputs)
 

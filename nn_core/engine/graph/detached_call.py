@@ -1,7 +1,7 @@
 """One function computed by itself, on variables that need not be those of its graph; the graph stays as it is."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,6 +12,7 @@ from nn_core.engine.dispatch.registry import gradient_of
 from nn_core.engine.graph.apply import GraphFunctions
 from nn_core.engine.graph.backward import run_backward
 from nn_core.engine.graph.call import ResolvedCall, resolved_call
+from nn_core.engine.graph.companions import ON_DEMAND
 from nn_core.engine.graph.compile import needed_data, new_key
 from nn_core.engine.graph.forward import run_forward
 from nn_core.engine.graph.modes import auto_forward
@@ -31,19 +32,6 @@ _DRAWN: WeakKeyDictionary[Node, tuple[tuple[int, ...], Any]] = WeakKeyDictionary
 #: By function that rewrites inputs: the first result of the last `Function.forward` on other variables, and the hidden ones.
 _AUX: WeakKeyDictionary[Node, tuple[NdArray, list[NdArray]]] = WeakKeyDictionary()
 
-#: Results beyond the visible ones that a caller of `Function.forward` may ask for, by giving variables for them.
-_ON_DEMAND: Final = {
-    "BatchNormalization": ("batch_mean", "batch_variance"),
-    "FusedBatchNormalization": ("batch_mean", "batch_variance"),
-    "SyncBatchNormalization": ("batch_mean", "batch_variance"),
-    "LayerNormalization": ("mean", "variance"),
-    "InstanceNormalization": ("mean", "variance"),
-    "GroupNormalization": ("mean", "variance"),
-    "TensorNormalization": ("mean", "variance"),
-    "WeightStandardization": ("mean", "variance"),
-    "SpectralNorm": ("before",),
-}
-
 _F = GraphFunctions()
 
 
@@ -59,7 +47,7 @@ def places_of(node: Node, call: ResolvedCall, count: int, method: str) -> list[i
     visible = list(range(call.n_visible))
     names = [entry.name for entry in call.output_entries]
     shown = [visible]
-    on_demand = _ON_DEMAND.get(node.spec.name, ())
+    on_demand = ON_DEMAND.get(node.spec.name, ())
     if all(name in names for name in on_demand):
         shown.append(visible + [names.index(name) for name in on_demand])
     if "only_index" in call.args and len(visible) > 1:
@@ -73,7 +61,7 @@ def places_of(node: Node, call: ResolvedCall, count: int, method: str) -> list[i
 
 def place_of_output(node: Node, index: int) -> int:
     """Return the place, among all results of the function, of output `index` of those that programs see."""
-    on_demand = _ON_DEMAND.get(node.spec.name, ())
+    on_demand = ON_DEMAND.get(node.spec.name, ())
     if index < node.n_visible or not on_demand:
         return index
     return next(place for place, entry in enumerate(node.spec.outputs) if entry.name == on_demand[index - node.n_visible])
