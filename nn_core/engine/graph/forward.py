@@ -406,8 +406,9 @@ def _ends_of_segments(builder: Builder, order: Sequence[Node], dropped: set[Sync
 
 def _recomputed(node: Node) -> list[SyncedArray]:
     """Return the outputs of `node` that the backward pass computes again."""
-    # a view holds no memory of its own: it is dropped with what it is a view of, or not at all
-    if is_view(node):
+    # a view holds no memory of its own: it is dropped with what it is a view of, or not at all; what a PythonFunction has
+    # computed is kept, since its second run might see and give something else
+    if is_view(node) or node.python is not None:
         return []
     values = [node.output(index) for index in range(len(node.storages))]
     pairs = zip(node.storages, values, strict=True)

@@ -116,3 +116,31 @@ def test_small_networks_drop_all_that_is_marked():
         h = in_a_row(x)
     dropped = are_dropped(F.sum(h))
     assert len(dropped) == 3 * N_BLOCKS and all(dropped)
+
+
+class _Squared(nn.PythonFunction):
+    runs = 0
+
+    def forward_impl(self, inputs, outputs):
+        _Squared.runs += 1
+        outputs[0].d = inputs[0].d ** 2
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        inputs[0].g = 2 * inputs[0].d * outputs[0].g + (inputs[0].g if accum[0] else 0)
+
+
+def test_what_a_python_function_has_computed_is_kept_among_values_that_are_computed_again():
+    x = nn.Variable((2, 3), need_grad=True)
+    with nn.recompute():
+        y = F.exp(_Squared()(F.tanh(x)))
+    loss = F.sum(y)
+    for length in (2, 4, 1):
+        x.reset_shape((length, 3), force=True)
+        x.d = np.linspace(-1, 1, 3 * length).reshape(length, 3)
+        before = _Squared.runs
+        loss.forward(clear_no_need_grad=True)
+        x.grad.zero()
+        loss.backward(clear_buffer=True)
+        h = np.tanh(x.d)
+        np.testing.assert_allclose(x.g, np.exp(h * h) * 2 * h * (1 - h * h), rtol=1e-5)
+        assert _Squared.runs == before + 1
