@@ -153,12 +153,12 @@ _TYPE: Final = """(() => {
   field.value = %s;
   for (const name of ['keyup', 'input']) field.dispatchEvent(new Event(name, { bubbles: true }));
 })()"""
-#: Wait until the first answer meets a condition, at most ten seconds, and return its address.
+#: Wait until the first answer meets a condition, at most a minute, as the index is read first, and return its address.
 _UNTIL: Final = """new Promise((resolve) => {
   const started = Date.now();
   (function look() {
     const link = document.querySelector('.md-search-result__list a');
-    if (%s || Date.now() - started > 10000) resolve(link && link.href);
+    if (%s || Date.now() - started > 60000) resolve(link && link.href);
     else setTimeout(look, 50);
   })();
 })"""
