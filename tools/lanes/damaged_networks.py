@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -133,12 +133,57 @@ def _load_onnx(folder: Path) -> None:
         raise FileFormatError(f"files must be models, got {refused} others")
 
 
+#: A network of Caffe with weights, pooling, a softmax and settings of several types.
+_CAFFE: Final = """
+name: "net"
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 8 dim: 8 } } }
+layer { name: "c" type: "Convolution" bottom: "x" top: "c"
+        convolution_param { num_output: 4 kernel_size: 3 pad: 1 stride: 2 } }
+layer { name: "n" type: "BatchNorm" bottom: "c" top: "c" }
+layer { name: "s" type: "Scale" bottom: "c" top: "c" scale_param { bias_term: true } }
+layer { name: "r" type: "ReLU" bottom: "c" top: "c" relu_param { negative_slope: 0.1 } }
+layer { name: "p" type: "Pooling" bottom: "c" top: "p" pooling_param { pool: MAX kernel_size: 2 stride: 2 } }
+layer { name: "i" type: "InnerProduct" bottom: "p" top: "i" inner_product_param { num_output: 5 } }
+layer { name: "y" type: "Softmax" bottom: "i" top: "y" }
+"""
+
+
+def _save_caffe(folder: Path) -> None:
+    from google.protobuf import text_format
+
+    from nn_ext_caffe.schema import message
+
+    shapes = {"c": [(4, 3, 3, 3), (4,)], "n": [(4,), (4,), (1,)], "s": [(4,), (4,)], "i": [(5, 16), (5,)]}
+    made = message("NetParameter")
+    text_format.Merge(_CAFFE, made)
+    for layer in made.layer:
+        for shape in shapes.get(layer.name, ()):
+            blob = layer.blobs.add(data=[np.linspace(0.1, 1, prod(shape)).astype("<f4").tobytes()])
+            blob.shape.dim.extend(shape)
+    (folder / "net.prototxt").write_text(_CAFFE)
+    (folder / "net.caffemodel").write_bytes(made.SerializeToString())
+
+
+def _load_caffe(folder: Path) -> None:
+    """Read and compute; neither file has checksums, so that any network counts."""
+    from nn_ext_caffe import load as load_caffe
+
+    with nn.parameter_scope("", {}):
+        network = load_caffe(folder / "net.prototxt", folder / "net.caffemodel")
+        if sum(prod(variable.shape) for variable in (*network.inputs.values(), *network.outputs.values())) <= _COMPUTED:
+            for variable in network.inputs.values():
+                variable.d = np.linspace(-1, 1, prod(variable.shape)).reshape(variable.shape)
+            for output in network.outputs.values():
+                output.forward()
+
+
 #: How files of networks are saved into a folder and loaded from it.
 KINDS: Mapping[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
     ".nnp": (_saved("net.nnp"), _load_nnp),
     ".nntxt": (_saved("net.nntxt"), _load_text),
     ".nnb": (_save_nnb, _load_nnb),
     ".onnx": (_save_onnx, _load_onnx),
+    ".caffemodel": (_save_caffe, _load_caffe),
 }
 
 
