@@ -130,6 +130,10 @@ _IMPORT: Final = _stage(
             "class Doom(BaseException): pass\nraise Doom('now')",
             "must not end the program, got Doom: now",
         ),
+        "raises what ends the program when it is printed": (
+            "class Doom(Exception):\n    def __str__(self):\n        raise SystemExit(3)\nraise Doom",
+            r"got: Doom: \(its message raises SystemExit\)",
+        ),
         "runs for ever": ("while True: pass", r"plugin 'hostile': must end within \S+ s, got no end"),
         "sleeps for ever": ("import time\ntime.sleep(1000)", r"must end within \S+ s, got no end"),
         "waits for a lock that it holds": (

@@ -187,6 +187,8 @@ class Loader:
 
             source, file = package.spec, f"plugin {plugin.name}"
             if isinstance(source, Path):
+                if not source.is_file():  # reading a device would never end
+                    raise PluginError(f"the specification must be a file, got {quoted(str(source))}")
                 source, file = source.read_text("utf-8"), str(source)
             # with the line of each, for the messages of the checks
             for spec, place in located(source, file, known["topic"], known["tag"]):
@@ -278,7 +280,7 @@ def reason(error: BaseException) -> str:
     try:
         # whoever defines an exception may have it fail when it is printed
         text = str(error)
-    except Exception as second:  # the exceptions of a plugin may do anything
+    except BaseException as second:  # the exceptions of a plugin may do anything, such as end the program
         text = f"(its message raises {type(second).__name__})"
     return text if isinstance(error, NNCoreError) else f"{type(error).__name__}: {text}"
 
