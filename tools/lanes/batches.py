@@ -130,7 +130,7 @@ def samples_meet(call: Batched) -> bool:
         except NNCoreError:
             return True
     return not whole or not all(
-        np.allclose(y[: len(x)], x, CLOSE, CLOSE, equal_nan=True)
+        np.allclose(y[: len(x)], x, CLOSE, CLOSE, equal_nan=True) and (np.signbit(y[: len(x)]) == np.signbit(x)).all()
         for part in parts
         for y, x in itertools.zip_longest(whole, part, fillvalue=np.nan)
     )

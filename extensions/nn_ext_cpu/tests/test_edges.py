@@ -71,3 +71,24 @@ def test_steps_that_onednn_cannot_count_are_left_to_others(argument: str) -> Non
     x, w = (nn.NdArray.from_numpy_array(np.ones(shape)) for shape in ((1, 2, 3, 3), (2, 2, 1, 1)))
     near, far = (F.convolution(x, w, **{argument: (step, step)}) for step in (2**20, 2**40))
     np.testing.assert_array_equal(near.data, far.data)
+
+
+def computed(function, *arrays):
+    with nn.context_scope(nn.Context(["cpu"])):
+        y = function(*map(nn.Variable.from_numpy_array, arrays))
+        y.forward()
+        return y.d.copy()
+
+
+@pytest.mark.parametrize("function", [F.sin, F.cos, F.tan])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_angle_does_not_depend_on_larger_ones_beside_it(function, dtype):
+    angles = np.linspace(-200, 200, 500).astype(dtype)
+    np.testing.assert_array_equal(computed(function, np.append(angles, dtype(1e7)))[:-1], computed(function, angles))
+
+
+def test_a_cross_entropy_is_the_same_within_a_vector_and_beyond_the_last():
+    rng = np.random.default_rng(0)
+    p, t = rng.uniform(0.05, 0.95, 400).astype(np.float32), rng.uniform(0, 1, 400).astype(np.float32)
+    alone = [computed(F.binary_cross_entropy, p[i : i + 1], t[i : i + 1])[0] for i in range(400)]
+    np.testing.assert_array_equal(computed(F.binary_cross_entropy, p, t), alone)

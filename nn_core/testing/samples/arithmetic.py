@@ -1,6 +1,6 @@
 """Samples of arithmetic, comparisons, logic and elementary functions."""
 
-from nn_core.errors import ArgumentError, DTypeError, ShapeError
+from nn_core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from nn_core.testing.drawing import integers, mask, normal, uniform, values
 from nn_core.testing.samples.registry import convention, error, sample
 
@@ -78,9 +78,9 @@ for _name in ("LogicalAndScalar", "LogicalOrScalar", "LogicalXorScalar"):
     sample(_name, "image", mask(2, 3, 4, 5), val=True)
     sample(_name, "numbers", values([0.0, -0.5, 2.0]), val=True)
     sample(_name, "empty", mask(0, 3), val=False)
-    error(_name, "missing", ArgumentError, "val must be given", mask(2))
+    error(_name, "missing", ArgumentTypeError, "val must be given", mask(2))
     error(_name, "number", ArgumentError, "val must be True or False", mask(2), val=2)
-error("AddScalar", "text", ArgumentError, "val must be a number", normal(2), val="1")
+error("AddScalar", "text", ArgumentTypeError, "val must be a number", normal(2), val="1")
 error("MulScalar", "unknown", ArgumentError, "arguments must be among val, inplace, got 'value'", normal(2), value=1)
 
 # One array ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Samples of losses and of counts of mistakes."""
 
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from nn_core.testing.drawing import integers, mask, normal, uniform, values
 from nn_core.testing.samples.registry import error, sample
 
@@ -19,7 +19,7 @@ sample("EpsilonInsensitiveLoss", "broadcast", normal(2, 1, 3), normal(4, 1), eps
 sample("EpsilonInsensitiveLoss", "ties", *_TIES, epsilon=1.0, smooth=False)
 sample("EpsilonInsensitiveLoss", "long", normal(1037), normal(1037), epsilon=0.5)
 sample("EpsilonInsensitiveLoss", "empty", normal(0, 3), normal(0, 3), epsilon=0.5)
-error("EpsilonInsensitiveLoss", "epsilon", ArgumentError, "epsilon must be given", normal(2), normal(2))
+error("EpsilonInsensitiveLoss", "epsilon", ArgumentTypeError, "epsilon must be given", normal(2), normal(2))
 error("HuberLoss", "delta", ArgumentError, "delta must be at least 0", normal(2), normal(2), delta=-1.0)
 for _name in ("SigmoidCrossEntropy", "BinaryCrossEntropy", "SquaredError", "AbsoluteError", "HuberLoss"):
     error(_name, "shapes", ShapeError, "equal or 1 on each axis", normal(2, 3), normal(2, 4))
