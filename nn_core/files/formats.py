@@ -10,7 +10,7 @@ from typing import IO, Final
 
 import numpy as np
 
-from nn_core.engine.dispatch.blame import message_of
+from nn_core.engine.dispatch.exception_text import message_of
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.error_messages.refusal import described

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from nn_core.engine.dispatch.exception_text import message_of, text_of
 from nn_core.engine.runtime.installed import OWN_PACKAGES
 from nn_core.engine.runtime.tracebacks import packages_in
-from nn_core.errors import NNCoreError, PluginError
+from nn_core.errors import PluginError
 from nn_core.logger import logger
 from nn_core.typing import Backend
 
@@ -110,24 +111,8 @@ def require_no_exit(error: BaseException, what: str, plugin: str = "") -> None:
     raising = _plugin_of(package)
     # whoever handles a signal raises in a function of its own, and not in that of the plugin
     if raising:
-        told = message_of(error)
-        given = f"{type(error).__name__}: {told}" if told else type(error).__name__
         owner = plugin or raising
-        raise PluginError(f"{what} of plugin {owner!r}: must not end the program, got {given}") from error
-
-
-def message_of(error: BaseException) -> str:
-    """Return the message of an exception that anybody may have defined."""
-    try:
-        return str(error)
-    except Exception as second:
-        return f"(its message raises {type(second).__name__})"
-
-
-def reason_of(error: Exception) -> str:
-    """Return the first line of an exception of a plugin, for a table."""
-    text = message_of(error).partition("\n")[0]
-    return text if isinstance(error, NNCoreError) else f"{type(error).__name__}: {text}"
+        raise PluginError(f"{what} of plugin {owner!r}: must not end the program, got {text_of(error)}") from error
 
 
 def _is_cancellation(error: BaseException) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nn_core.engine.dispatch.exception_text import text_of
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, package_names, packages
 from nn_core.engine.runtime import installed
@@ -217,7 +218,7 @@ def _engine_finding(plugin: Plugin, package: str, offer: "Offer", plugins: Plugi
             return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
         described = offer.info.devices and guarded(label, seconds, plugins.offers.load(offer, "devices"))  # type: ignore[attr-defined]  # a CommunicatorInfo
     except Exception as error:  # whatever a plugin raises
-        failure = Failure(State.BROKEN, f"{type(error).__name__}: {error}")
+        failure = Failure(State.BROKEN, text_of(error))
         return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
     return Finding(label, package, State.LOADED, offer.info.description, "\n".join(described or ()))
 
@@ -234,7 +235,7 @@ def _backend_finding(plugin: Plugin, package: str, info: "BackendInfo", plugins:
     try:
         devices = "\n".join(guarded(f"backend {info.name!r}: devices()", settings().plugin_timeout, info.devices))
     except Exception as error:  # whatever a plugin raises
-        failure = Failure(State.BROKEN, f"devices(): {type(error).__name__}: {error}")
+        failure = Failure(State.BROKEN, f"devices(): {text_of(error)}")
         return Finding(info.name, package, failure.state, failure.reason, advice=_advice(plugin, failure))
     return Finding(info.name, package, plugins.state(info.name), info.description, devices)
 

@@ -7,7 +7,8 @@ from html import escape
 from typing import Final, Protocol
 
 from nn_core.context import Context, checked_context, get_current_context
-from nn_core.engine.dispatch.blame import PluginCall, reason_of
+from nn_core.engine.dispatch.blame import PluginCall
+from nn_core.engine.dispatch.exception_text import reason_of
 from nn_core.engine.dispatch.given_dtypes import given_dtypes
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, REFERENCE
 from nn_core.engine.dispatch.resolve import Candidate, Dtypes, candidates, dtypes_of, refusal_of

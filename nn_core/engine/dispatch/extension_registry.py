@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from nn_core.engine.dispatch.blame import PluginCall
+from nn_core.engine.dispatch.exception_text import text_of
 from nn_core.engine.dispatch.kinds import KINDS, ExtensionInfo, ImportTarget, Kind
 from nn_core.engine.dispatch.registry import ambiguous
 from nn_core.engine.dispatch.supplied import guarded_object
@@ -193,8 +194,7 @@ def load_target(label: str, target: ImportTarget) -> Any:
     try:
         return guarded(label, None, lambda: _imported(target))
     except Exception as error:  # whatever a plugin raises
-        reason = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-        raise PluginError(f"{label}: {target!r} must be importable, got: {reason}") from error
+        raise PluginError(f"{label}: {target!r} must be importable, got: {text_of(error)}") from error
 
 
 def _imported(target: str) -> Any:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, TypeVar
 
+from nn_core.engine.dispatch.exception_text import text_of
 from nn_core.errors import PluginError
 
 T = TypeVar("T")
@@ -39,8 +40,7 @@ def guarded(what: str, seconds: float | None, run: Callable[[], T]) -> T:
             raise _too_slow(what, seconds) from None
         if isinstance(error, (Exception, DeadlineReached)) or (isinstance(error, KeyboardInterrupt) and guard.by_user):
             raise  # a deadline that is not ours belongs to a guard around this one
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise PluginError(f"{what}: must not end the program, got {text}") from error
+        raise PluginError(f"{what}: must not end the program, got {text_of(error)}") from error
     if guard.expired:
         raise _too_slow(what, seconds)
     return result

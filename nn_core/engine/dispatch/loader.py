@@ -23,6 +23,7 @@ from nn_core.engine.dispatch.contract import (
     other_packages,
     unprefixed_names,
 )
+from nn_core.engine.dispatch.exception_text import text_of
 from nn_core.engine.dispatch.extension_registry import Offers
 from nn_core.engine.dispatch.guard import guarded
 from nn_core.engine.dispatch.import_audit import import_keeping_ours, watched_import
@@ -32,7 +33,7 @@ from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, hooks_
 from nn_core.engine.dispatch.registry import Registry
 from nn_core.engine.runtime import installed
 from nn_core.engine.runtime.registrations import Registration, recorded, redo, settle, undo
-from nn_core.errors import NNCoreError, PluginError, quoted
+from nn_core.errors import PluginError, quoted
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.settings import settings
 
@@ -84,7 +85,7 @@ class Loader:
             _drop_modules(plugin, before)
             if not isinstance(error, Exception):  # Ctrl-C by the user
                 raise
-            plugin.failure = Failure(State.BROKEN, reason(error), error)
+            plugin.failure = Failure(State.BROKEN, text_of(error), error)
 
     def unload(self, plugin: Plugin, successor: ModuleType | None = None) -> None:
         """Forget what `plugin` brought; loading it again puts the same in place.
@@ -273,16 +274,6 @@ def _places(
     }
     places |= {("functions", front + spec.api) for spec in specs} | {("backends", name) for name in plugin.backends}
     return places | {("overlays", backend) for package in functions for backend in package.overlays}
-
-
-def reason(error: BaseException) -> str:
-    """Return the message of an exception, in one line where it is not ours."""
-    try:
-        # whoever defines an exception may have it fail when it is printed
-        text = str(error)
-    except BaseException as second:  # the exceptions of a plugin may do anything, such as end the program
-        text = f"(its message raises {type(second).__name__})"
-    return text if isinstance(error, NNCoreError) else f"{type(error).__name__}: {text}"
 
 
 def _made_by_others(plugin: Plugin) -> set[Registration]:

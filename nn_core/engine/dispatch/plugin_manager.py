@@ -444,8 +444,8 @@ class Plugins:
         return plugin
 
     def _load_backend(self, info: "BackendInfo") -> None:
+        from nn_core.engine.dispatch.exception_text import text_of
         from nn_core.engine.dispatch.guard import guarded
-        from nn_core.engine.dispatch.loader import reason
 
         what = f"backend {info.name!r}"
         try:
@@ -458,7 +458,7 @@ class Plugins:
             backend = guarded(f"{what}: load()", None, info.load)
             check_backend(info, backend, self.registry)
         except Exception as error:  # whatever a plugin raises, the core survives it
-            self._failures[info.name] = Failure(State.BROKEN, reason(error), error)
+            self._failures[info.name] = Failure(State.BROKEN, text_of(error), error)
             return
         self._backends[info.name] = backend
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from nn_core.engine.dispatch.blame import PluginCall, reason_of
+from nn_core.engine.dispatch.blame import PluginCall
+from nn_core.engine.dispatch.exception_text import reason_of
 from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.known import KnownOperators
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
