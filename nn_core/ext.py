@@ -53,9 +53,9 @@ from nn_core.files import budget as budget
 from nn_core.files import open_to_read as open_to_read
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
-from nn_core.files.mmap import MemoryFile as MemoryFile
-from nn_core.files.mmap import contents_of as contents_of
-from nn_core.files.mmap import crc32 as crc32
+from nn_core.files.memory_file import MemoryFile as MemoryFile
+from nn_core.files.memory_file import contents_of as contents_of
+from nn_core.files.memory_file import crc32 as crc32
 from nn_core.files.paths import path_below as path_below
 from nn_core.operators.reference.registry import kernel as kernel
 from nn_core.operators.rules.fusions import ChainLink as ChainLink

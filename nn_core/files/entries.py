@@ -9,7 +9,7 @@ from typing import IO, Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.errors import FileFormatError
-from nn_core.files.mmap import crc32
+from nn_core.files.memory_file import crc32
 
 Array: TypeAlias = np.ndarray[Any, Any]
 PathOrFile: TypeAlias = str | os.PathLike[str] | IO[bytes]

@@ -35,7 +35,7 @@ from nn_core.files.entries import (
     verify,
 )
 from nn_core.files.hdf5_plain import PlainFile, UnfamiliarError
-from nn_core.files.mmap import MemoryFile, contents_of, crc32
+from nn_core.files.memory_file import MemoryFile, contents_of, crc32
 from nn_core.files.probe_subprocess import try_reading
 
 _CHECKSUM: Final = "nn_core_checksum"
@@ -96,7 +96,7 @@ def read_hdf5(file: IO[bytes]) -> Entries:
     is_verified = is_whole or _verify_whole(contents)
     plain = _read_plain(contents, is_mapped)
     if plain is not None:
-        return _checked(*plain, is_verified, is_own=is_mapped)  # copies of what is mapped
+        return _checked(*plain, is_verified, is_own=is_mapped)  # copies
     if is_whole:
         is_verified = _verify_whole(contents)  # only files of ours are read without a trial
     source = path or bytes(contents)
@@ -115,7 +115,7 @@ def _read_plain(contents: memoryview, is_mapped: bool) -> tuple[Mapping[str, Fou
     views = [dataset.values for _, dataset, _ in items]
     if sum(view.nbytes for view in views) > len(contents):
         return None
-    arrays = _copies(views) if is_mapped else views  # others may change a mapped file
+    arrays = _copies(views) if is_mapped else views  # one array must not keep the whole file
     found = {
         name: (values, dataset.attributes, group.attributes)
         for values, (name, dataset, group) in zip(arrays, items, strict=True)

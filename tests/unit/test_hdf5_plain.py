@@ -13,7 +13,7 @@ import nn_core.files.hdf5 as hdf5
 from nn_core.errors import FileFormatError
 from nn_core.files.hdf5 import read_hdf5, read_plainly
 from nn_core.files.hdf5_plain import PlainFile, UnfamiliarError
-from nn_core.files.mmap import MemoryFile, crc32
+from nn_core.files.memory_file import MemoryFile, crc32
 
 h5py = pytest.importorskip("h5py")
 

@@ -29,7 +29,7 @@ class MemoryFile(io.RawIOBase):
     Args:
         contents: Its bytes.
         name: Its name, for messages.
-        is_mapped: Whether they are those of a mapped file, which others may change: who keeps some has to copy them.
+        is_mapped: Whether they are memory that goes with the whole file: who keeps a part of it copies that.
         is_verified: Whether they were compared with a checksum of them all, so that those of their parts say nothing more.
 
     Example:
