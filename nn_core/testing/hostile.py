@@ -250,7 +250,7 @@ _IMPORT: Final = _stage(
         "has a specification that is not there": (
             "from pathlib import Path\n"
             + _hook("return [FunctionPackage(spec=Path('/nowhere/functions.yaml'))]", "functions"),
-            "FileNotFoundError: .*functions.yaml",
+            "the specification must be a file, got '.*functions.yaml'",
         ),
         "overlays a function of nobody": (
             _hook("return [FunctionPackage(overlays={'cpu': {'Nothing': 1}})]", "functions"),

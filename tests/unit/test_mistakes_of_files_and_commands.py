@@ -60,7 +60,7 @@ COMMANDS = {
     "explain convolution --context gpu": "No such option '--context'",
     "ops soft": "ops: PATTERN must fit a function, got 'soft'; did you mean '\\*soft\\*'",
     "ops --topic actvation": "ops: PATTERN must fit a function, .*'actvation'",
-    "bench --peer caffe": "bench: --peer must be one of torch, .*got 'caffe'",
+    "bench --peer caffe": "bench: --peer must be one of .*torch, .*got 'caffe'",
     "run missing.py": "run: PROGRAM must be a file, got 'missing.py'",
     "new-extension Acme! --kind backend": "new-extension: NAME must be lower-case .*got 'Acme!'",
     "new-operator x": "new-operator: NAME must be a capital letter .*got 'x'",

@@ -129,10 +129,14 @@ def samples_meet(call: Batched) -> bool:
             whole, *parts = [call.results(size) for size in (WHOLE, *PROBES)]
         except NNCoreError:
             return True
-    return not whole or not all(
+    return not whole or not all(_alike(whole, part) for part in parts)
+
+
+def _alike(whole: Sequence[Numbers], part: Sequence[Numbers]) -> bool:
+    """Return whether the results of a smaller batch are those of the largest one, and zeros have the same signs."""
+    return len(whole) == len(part) and all(
         np.allclose(y[: len(x)], x, CLOSE, CLOSE, equal_nan=True) and (np.signbit(y[: len(x)]) == np.signbit(x)).all()
-        for part in parts
-        for y, x in itertools.zip_longest(whole, part, fillvalue=np.nan)
+        for y, x in zip(whole, part, strict=True)
     )
 
 

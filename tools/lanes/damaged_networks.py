@@ -154,7 +154,7 @@ def _save_caffe(folder: Path) -> None:
     from nn_ext_caffe.schema import message
 
     shapes = {"c": [(4, 3, 3, 3), (4,)], "n": [(4,), (4,), (1,)], "s": [(4,), (4,)], "i": [(5, 16), (5,)]}
-    made = message("NetParameter")
+    made: Any = message("NetParameter")
     text_format.Merge(_CAFFE, made)
     for layer in made.layer:
         for shape in shapes.get(layer.name, ()):

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from nnabla_samples import SAMPLES, Draw, Sample
 
 #: Values that take the place of a setting.
-WRONG_SETTINGS = (
+WRONG_SETTINGS: tuple[Any, ...] = (
     "a text",
     None,
     -1,

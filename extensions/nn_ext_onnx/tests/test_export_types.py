@@ -139,7 +139,7 @@ def test_a_network_in_float64_has_parameters_of_it():
     [
         (lambda x: F.tanh(F.reshape(x, (6,))), "float32"),
         (lambda x: F.reshape(x, (6,)), "float64"),
-        (lambda x: F.tanh(F.mod2(F.reshape(x, (6,)), x.reshape((6,)))), "float64"),
+        (lambda x: F.tanh(F.where(F.reshape(x, (6,)), x.reshape((6,)), x.reshape((6,)))), "float64"),
     ],
 )
 def test_float64_is_an_input_where_its_digits_are_read(build, expected):

@@ -6,7 +6,7 @@ from nn_core.engine.dispatch.exception_text import message_of, reason_of, text_o
 from nn_core.errors import ArgumentError
 
 
-class Silent(Exception):
+class SilentError(Exception):
     def __str__(self):
         raise SystemExit(7)
 
@@ -17,7 +17,7 @@ class Silent(Exception):
         (KeyError("x"), "KeyError: 'x'"),
         (SystemExit(), "SystemExit"),
         (ArgumentError("f: a\nhint: b"), "f: a\nhint: b"),
-        (Silent(), "Silent: (its message raises SystemExit)"),
+        (SilentError(), "SilentError: (its message raises SystemExit)"),
     ],
 )
 def test_texts(error, text):
@@ -27,7 +27,7 @@ def test_texts(error, text):
 
 def test_messages():
     assert message_of(ValueError("a")) == "a"
-    assert message_of(Silent()) == "(its message raises SystemExit)"
+    assert message_of(SilentError()) == "(its message raises SystemExit)"
 
 
 def test_classes_that_cannot_be_asked_for_anything():
@@ -35,7 +35,7 @@ def test_classes_that_cannot_be_asked_for_anything():
         def __getattribute__(cls, name):
             raise SystemExit(name)
 
-    class Hostile(Exception, metaclass=Exits):
+    class HostileError(Exception, metaclass=Exits):
         pass
 
-    assert text_of(type.__call__(Hostile, "c")) == "Hostile: c"
+    assert text_of(type.__call__(HostileError, "c")) == "HostileError: c"
