@@ -153,7 +153,12 @@ def _save_caffe(folder: Path) -> None:
 
     from nn_ext_caffe.schema import message
 
-    shapes = {"c": [(4, 3, 3, 3), (4,)], "n": [(4,), (4,), (1,)], "s": [(4,), (4,)], "i": [(5, 16), (5,)]}
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "c": [(4, 3, 3, 3), (4,)],
+        "n": [(4,), (4,), (1,)],
+        "s": [(4,), (4,)],
+        "i": [(5, 16), (5,)],
+    }
     made: Any = message("NetParameter")
     text_format.Merge(_CAFFE, made)
     for layer in made.layer:
