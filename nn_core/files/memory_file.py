@@ -13,7 +13,7 @@ from nn_core.engine.arrays.synced import host_empty
 
 
 def crc32(contents: Any, before: int = 0) -> int:
-    """CRC-32 of bytes after others whose CRC-32 is `before`; several times as fast where zlib-ng is installed.
+    """Return the CRC-32 of bytes after others whose CRC-32 is `before`; several times as fast where zlib-ng is installed.
 
     Example:
         >>> from nn_core.ext import crc32
@@ -68,7 +68,7 @@ class MemoryFile(io.RawIOBase):
 
 
 def contents_of(file: IO[bytes]) -> tuple[memoryview, bool]:
-    """All that follows the position of a file, and whether that is memory of its own: who keeps a part of it copies that.
+    """Read all that follows the position of a file, and tell whether that is memory of its own: who keeps a part copies it.
 
     The file is read rather than mapped: a process dies of a mapped file that another program makes shorter meanwhile.
 

@@ -242,7 +242,7 @@ class Writer:
         )
 
     def _self_test(self, test: SelfTest) -> list[str]:
-        """Lines of the function that runs a sample."""
+        """Return the lines of the function that runs a sample."""
         lines, inputs, checks = [], [], []
         for key, port in self.inputs.items():
             inputs.append(self.globals.fresh(f"{self.name}_sample_{port}"))

@@ -115,7 +115,7 @@ class Noise:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it changes nothing."""
+        """Return whether it changes nothing."""
         return self.change is None and not self.spreads and not self.overflows
 
     def gradient(self, array: Array, node: Node) -> Array:

@@ -114,7 +114,7 @@ Opening: TypeAlias = Callable[[Code, Geometry, Index, Index, Index, Sequence[Ind
 
 
 def convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening, filters: int = 1) -> None:
-    """Each place of y from its window, which `opened` gives; several filters at once where the weight is a constant.
+    """Compute each place of y from its window, which `opened` gives; several filters at once where the weight is a constant.
 
     Args:
         call: the function.
@@ -133,7 +133,7 @@ def convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening, filt
 
 
 def _convolved(call: Call, g: Geometry, bias: Value | None, opened: Opening, first: int, length: int, block: int) -> None:
-    """`length` filters from number `first` on, `block` at once."""
+    """Compute `length` filters from number `first` on, `block` at once."""
     code = Code()
     b, group, number_, *counts = code.loops([*g.y.shape[:2], length // block, *g.y.shape[3:]])
     filter_ = number_ * block + first

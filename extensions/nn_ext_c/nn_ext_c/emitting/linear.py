@@ -31,7 +31,7 @@ def multiplied(call: Call, x: Value, base_axis: int, weight: Value, bias: Value 
 
 
 def _product(call: Call, rows: Value, matrix: Value) -> Value:
-    """Rows times a constant matrix, several columns at once."""
+    """Multiply rows by a constant matrix, several columns at once."""
     y = call.program.new((rows.shape[0], matrix.shape[1]))
     matrix = last_in_memory(call.program, matrix, 1)
     for first, length, block in blocks(matrix.shape[1]):

@@ -10,7 +10,7 @@ def centered(element: str, zero: int) -> str:
 
 
 def rescale(code: Code, total: str, shift: str, place: object, zero: int, node: Node, target: str = "y") -> None:
-    """Statements that write ``clamp(round(total / 2 ** shift) + zero)``; halves are rounded away from zero."""
+    """Write ``clamp(round(total / 2 ** shift) + zero)``; halves are rounded away from zero."""
     code.line(f"const int64_t scaled = {total};")
     code.line(f"const int64_t half = (int64_t)1 << ({shift} - 1);")
     rounded = f"scaled >= 0 ? (scaled + half) >> {shift} : -((half - scaled) >> {shift})"
