@@ -89,15 +89,10 @@ inline T not_zero(T x) {
 
 /// a b + c, rounded once where machines can. Where c is a product as well, compilers would choose which of the two is
 /// not rounded, and not the same for vectors and for the elements that are left of them.
-inline float fused(float a, float b, float c) {
+template <class T>
+inline T fused(T a, T b, T c) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return __builtin_fmaf(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-inline double fused(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  if constexpr (sizeof(T) == sizeof(float)) return __builtin_fmaf(a, b, c);
   return __builtin_fma(a, b, c);
 #else
   return a * b + c;
