@@ -1,6 +1,7 @@
 """The folder `nn_core` can be seen at once: few entries beside the modules that NNabla has."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,16 @@ def test_the_table_of_layers_has_the_order_of_the_contract() -> None:
     found = [(rows[name], module) for module in modules for name in [closest(module, rows)] if name]
     assert len(found) > len(rows)
     assert found == sorted(found, key=lambda pair: pair[0])
+
+
+def test_helpers_of_tests_that_are_imported_by_a_bare_name_have_names_of_their_own() -> None:
+    # One process runs the tests of all packages: of two `ranks.py` it imports one for both.
+    files = (path for folder in (ROOT / "extensions").glob("*/tests") for path in sorted(folder.rglob("*.py")))
+    helpers = [path for path in files if not path.name.startswith(("test_", "conftest", "__"))]
+    bare = [path for path in helpers if not (path.parent / "__init__.py").exists()]
+    counts = Counter(path.name for path in bare)
+    assert len(counts) > 15
+    assert {name for name, count in counts.items() if count > 1} == set()
 
 
 def closest(module, names):

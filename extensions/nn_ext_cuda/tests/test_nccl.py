@@ -19,7 +19,7 @@ from nn_ext_cuda.nccl import plugin, rendezvous
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from ranks import SIZE, launch_of, on_threads
+from rank_threads import SIZE, launch_of, on_threads
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from nn_ext_cuda.nccl import rendezvous
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from ranks import SIZE, launch_of, on_threads
+from rank_threads import SIZE, launch_of, on_threads
 
 
 def free_port(host, family):
