@@ -1,6 +1,6 @@
 """Activations as modules; a function such as ``F.relu`` serves in a `Sequential` as well."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
@@ -232,6 +232,7 @@ class PReLU(Layer):
         (3,)
     """
 
+    _: KW_ONLY
     base_axis: int = 1
     shared: bool = True
     fix_parameters: bool = False

@@ -1,7 +1,7 @@
 """Attention as a module."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import nn_core.parametric_functions as PF
@@ -41,6 +41,7 @@ class MultiHeadAttention(Layer):
     """
 
     num_heads: int
+    _: KW_ONLY
     dropout: float = 0.0
     k_embed_dim: int | None = None
     v_embed_dim: int | None = None

@@ -1,7 +1,7 @@
 """Convolutions as modules, in any number of dimensions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import nn_core.parametric_functions as PF
 from nn_core.functions.operand import Operand
@@ -46,6 +46,7 @@ class Conv(Layer):
 
     outmaps: int
     kernel: Lengths
+    _: KW_ONLY
     pad: Lengths | None = None
     stride: Lengths | None = None
     dilation: Lengths | None = None
@@ -102,6 +103,7 @@ class Deconv(Layer):
 
     outmaps: int
     kernel: Lengths
+    _: KW_ONLY
     pad: Lengths | None = None
     stride: Lengths | None = None
     dilation: Lengths | None = None
@@ -154,6 +156,7 @@ class DepthwiseConv(Layer):
     """
 
     kernel: Lengths
+    _: KW_ONLY
     pad: Lengths | None = None
     stride: Lengths | None = None
     dilation: Lengths | None = None

@@ -1,11 +1,16 @@
 """Base class of the layers of this package."""
 
-from typing import Any, TypeVar
+import functools
+from dataclasses import fields
+from typing import Any, Final, TypeVar
 
 from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import door
+from nn_core.errors import SignatureError
 
 _L = TypeVar("_L", bound=type)
+
+_HINT: Final = "the first input decides how many inputs a layer has; name all other arguments"
 
 
 class Layer(Module):
@@ -17,7 +22,22 @@ class Layer(Module):
 
 
 def checked(layer: _L) -> _L:
-    """Decorate a dataclass: a call of its constructor that does not fit is a SignatureError, with a suggestion."""
-    constructor: Any = vars(layer)["__init__"]
-    setattr(layer, "__init__", door(constructor))  # noqa: B010  # mypy refuses an assignment
+    """Decorate a dataclass: a call of its constructor that does not fit is a SignatureError, with a suggestion.
+
+    Few arguments can be given by position, because other libraries begin with the number of inputs, which would be taken for
+    something else.
+    """
+    constructor: Any = door(vars(layer)["__init__"])
+    n_positional = sum(not field.kw_only for field in fields(layer))
+
+    @functools.wraps(constructor)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            constructor(self, *args, **kwargs)
+        except SignatureError as error:
+            if len(args) <= n_positional:
+                raise
+            raise SignatureError(f"{error}\n  hint: {_HINT}") from None
+
+    setattr(layer, "__init__", init)  # noqa: B010  # mypy refuses an assignment
     return layer

@@ -1,7 +1,7 @@
 """Fully connected layers and embeddings as modules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import nn_core.parametric_functions as PF
 from nn_core.functions.operand import Operand
@@ -40,6 +40,7 @@ class Affine(Layer):
     """
 
     n_outmaps: int | Sequence[int]
+    _: KW_ONLY
     base_axis: int = 1
     w_init: Initializer | None = None
     b_init: Initializer | None = None

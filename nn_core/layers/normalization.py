@@ -1,7 +1,7 @@
 """Normalizations as modules."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import nn_core.parametric_functions as PF
 from nn_core.functions.operand import Operand
@@ -35,6 +35,7 @@ class BatchNorm(Layer):
         False
     """
 
+    _: KW_ONLY
     axes: int | Sequence[int] = (1,)
     decay_rate: float = 0.9
     eps: float = 1e-5
@@ -69,6 +70,7 @@ class LayerNorm(Layer):
         (8, 20)
     """
 
+    _: KW_ONLY
     batch_axis: int | Sequence[int] = 0
     eps: float = 1e-5
     fix_parameters: bool = False
@@ -103,6 +105,7 @@ class InstanceNorm(Layer):
         (8, 3, 16, 16)
     """
 
+    _: KW_ONLY
     channel_axis: int = 1
     batch_axis: int | Sequence[int] = 0
     eps: float = 1e-5
@@ -143,6 +146,7 @@ class GroupNorm(Layer):
     """
 
     num_groups: int
+    _: KW_ONLY
     channel_axis: int = 1
     batch_axis: int | Sequence[int] = 0
     eps: float = 1e-5

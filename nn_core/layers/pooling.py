@@ -1,6 +1,6 @@
 """Pooling as modules, in as many dimensions as the kernel has lengths."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import nn_core.functions as F
 from nn_core.functions.operand import Operand
@@ -14,6 +14,7 @@ class _Pool(Layer):
 
     kernel: Lengths
     stride: Lengths | None = None
+    _: KW_ONLY
     ignore_border: bool = True
     pad: Lengths | None = None
     channel_last: bool = False
@@ -59,6 +60,7 @@ class AveragePool(_Pool):
         (8, 3, 8, 8)
     """
 
+    _: KW_ONLY
     including_pad: bool = True
 
     def call(self, x: Operand) -> Operand:

@@ -1,7 +1,7 @@
 """Recurrent layers over whole sequences as modules; initial states that are not given are zero."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import nn_core.parametric_functions as PF
@@ -17,6 +17,7 @@ class _Recurrent(Layer):
     """The fields that recurrent layers share."""
 
     n_units: int
+    _: KW_ONLY
     num_layers: int = 1
     bidirectional: bool = False
     dropout: float = 0.0
@@ -74,6 +75,7 @@ class RNN(_Recurrent):
         (5, 8, 4)
     """
 
+    _: KW_ONLY
     nonlinearity: str = "tanh"
 
     def call(self, x: Any, h: Any = None) -> Any:

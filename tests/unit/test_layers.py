@@ -51,12 +51,12 @@ CASES: Mapping[str, tuple[nn.Module, Callable[[Any], Any], tuple[int, ...]]] = {
     "global average pool": (L.GlobalAveragePool(), F.global_average_pooling, IMAGES),
     "global max pool": (L.GlobalMaxPool(), lambda x: F.max(x, (2, 3), keepdims=True), IMAGES),
     "batch norm": (L.BatchNorm(eps=0.1), lambda x: PF.batch_normalization(x, eps=0.1), IMAGES),
-    "layer norm": (L.LayerNorm((0, 1)), lambda x: PF.layer_normalization(x, (0, 1)), SEQUENCE),
+    "layer norm": (L.LayerNorm(batch_axis=(0, 1)), lambda x: PF.layer_normalization(x, (0, 1)), SEQUENCE),
     "instance norm": (L.InstanceNorm(no_bias=True), lambda x: PF.instance_normalization(x, no_bias=True), IMAGES),
     "group norm": (L.GroupNorm(3), lambda x: PF.group_normalization(x, 3), IMAGES),
     "rnn": (L.RNN(4, nonlinearity="relu"), lambda x: PF.rnn(x, zeros(1, 1), nonlinearity="relu")[0], SEQUENCE),
     "gru": (L.GRU(4, bidirectional=True, batch_first=True), batch_first, SEQUENCE),
-    "lstm": (L.LSTM(4, 2), lambda x: PF.lstm(x, zeros(2, 1), zeros(2, 1), num_layers=2)[0], SEQUENCE),
+    "lstm": (L.LSTM(4, num_layers=2), lambda x: PF.lstm(x, zeros(2, 1), zeros(2, 1), num_layers=2)[0], SEQUENCE),
     "attention": (L.MultiHeadAttention(2), lambda x: PF.multi_head_attention(x, x, x, 2)[0], SEQUENCE),
     "dropout": (L.Dropout(0.4, seed=3), lambda x: F.dropout(x, 0.4, seed=3), ROWS),
     "flatten": (L.Flatten(), lambda x: F.reshape(x, (2, -1)), IMAGES),
@@ -126,7 +126,7 @@ def test_the_mode_of_the_network_governs_layers_at_any_depth() -> None:
 
 def test_dropout_and_recurrent_layers_drop_only_while_they_train() -> None:
     x = filled(SEQUENCE)
-    for layer in (L.LSTM(4, 2, dropout=0.5), L.MultiHeadAttention(2, dropout=0.5), L.Dropout(0.5)):
+    for layer in (L.LSTM(4, num_layers=2, dropout=0.5), L.MultiHeadAttention(2, dropout=0.5), L.Dropout(0.5)):
         y, z = layer(x), layer.eval()(x)
         results = []
         for variable in (y, z):
@@ -222,6 +222,10 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "no groups": (lambda: L.GroupNorm(0), ArgumentError, "^GroupNorm: num_groups must be"),
     "a probability above 1": (lambda: L.Dropout(1.5), ArgumentError, "^Dropout: p must be at least 0 and less than 1"),
     "bias=": (lambda: L.Affine(3, bias=False), SignatureError, "^Affine: .*'bias'; did you mean 'with_bias'"),  # type: ignore[call-arg]
+    "inputs of Linear": (lambda: L.Linear(64, 1), SignatureError, "^Affine: .* at most 1 .* got 2\n  hint: the first input"),  # type: ignore[misc]
+    "inputs of Conv": (lambda: L.Conv(3, 16, 3), SignatureError, "^Conv: .* at most 2 .*\n  hint: the first input"),  # type: ignore[misc]
+    "inputs of LSTM": (lambda: L.LSTM(8, 16), SignatureError, "^LSTM: .* at most 1 .*\n  hint: the first input"),  # type: ignore[misc]
+    "channels of BatchNorm": (lambda: L.BatchNorm(16), SignatureError, "^BatchNorm: .* at most 0 .*\n  hint: "),  # type: ignore[misc]
     "Conv2d": (lambda: L.Conv2d, UnknownAttributeError, "'Conv2d'; did you mean 'Conv'"),  # type: ignore[attr-defined]
     "Dense": (lambda: L.Dense, UnknownAttributeError, "'Dense'; did you mean 'Affine'"),  # type: ignore[attr-defined]
     "a matrix for a sequence": (lambda: L.LSTM(4)(filled(ROWS)), ShapeError, "^LSTM: x must have 3 axes"),
