@@ -297,6 +297,11 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
         self._info = info
 
     @property
+    def variable_instance(self) -> "Variable":
+        """The variable itself: what NNabla loads from files of networks are descriptions that have it under this name."""
+        return self
+
+    @property
     def function_references(self) -> "list[Function]":
         """The functions that take this variable as an input and are still in use."""
         materialize_readers(self)

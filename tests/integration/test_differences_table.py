@@ -251,6 +251,9 @@ TESTS = {
     "an executor that reads two": f"{LOOPS}::test_an_executor_reads_two_ends_of_a_loop",
     "`create_object": "extensions/nn_ext_nnp/tests/test_detection.py::test_boxes_are_in_the_cell_of_their_centre",
     "`forward`: results": f"{COMMANDS}::test_forward_adds_columns",
+    "what `load` returns: variables": "extensions/nn_ext_nnp/tests/test_loaded.py::test_variables_stand_for_themselves",
+    "what `load` returns: `inputs`": "extensions/nn_ext_nnp/tests/test_loaded.py::test_functions_of_networks",
+    "`save`: contents": "extensions/nn_ext_nnp/tests/test_contents.py::test_values_of_another_kind_are_named",
     "`core.graph_def`": "extensions/nn_ext_nnp/tests/test_graph_def.py::test_networks_are_called_like_functions",
     "`experimental.framework.Trainer`": (
         "tests/unit/experimental/test_framework.py::test_training_ends_after_max_epoch_epochs_in_all"

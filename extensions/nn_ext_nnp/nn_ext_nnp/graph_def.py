@@ -8,7 +8,7 @@ from typing import IO, Any
 import nn_core as nn
 from nn_core.ext import ArgumentError
 from nn_ext_nnp.document import Document, read_document
-from nn_ext_nnp.network import NetworkPlan, PlannedFunction, PlannedVariable, build, plan_network
+from nn_ext_nnp.network import NetworkPlan, PlannedFunction, PlannedVariable, build, plan_network, taking_places
 from nn_ext_nnp.network_writing import network_proto
 from nn_ext_nnp.nnp_graph import put_parameters
 from nn_ext_nnp.saving import message_bytes, parameter_entries, save_proto
@@ -82,16 +82,12 @@ class ProtoNetwork:
         Raises:
             ArgumentError: when there are more or fewer variables than inputs.
         """
-        plan = plan_network(self._proto, self.owner.file)
-        if variables and len(variables) != len(plan.inputs):
-            raise ArgumentError(f"{self.name}: variables must be {len(plan.inputs)}, for {self.inputs}, got {len(variables)}")
-        samples = batch_size
-        for planned, variable in zip(plan.inputs, variables, strict=False):
-            planned.variable = variable
-            if samples is None and planned.shape and planned.shape[0] < 1 and variable.ndim:
-                samples = variable.shape[0]
-        with self.owner.in_scope(), nn.context_scope(ctx or nn.get_current_context()):
-            outputs = list(build(plan, samples).outputs.values())
+        with (
+            taking_places(self._plan, variables, {}) as samples,
+            self.owner.in_scope(),
+            nn.context_scope(ctx or nn.get_current_context()),
+        ):
+            outputs = list(build(self._plan, samples if batch_size is None else batch_size).outputs.values())
         return outputs[0] if len(outputs) == 1 else outputs
 
     def execute_on_proto(self, execute: Callable[[PlannedFunction], object]) -> None:

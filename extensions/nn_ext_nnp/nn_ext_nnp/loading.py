@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 import nn_core as nn
+import nn_core.functions as F
 import nn_core.solvers as solver_classes
 from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_nnp.document import Document, read_document
@@ -47,24 +48,33 @@ class Dataset:
     cache_dir: str
     data_iterator: Callable[[], Any] | None = None
 
+    @property
+    def normalize(self) -> bool:
+        """Whether numbers of images are divided by 255."""
+        return not self.no_image_normalization
+
 
 @dataclass(slots=True)
 class Assign:
-    """The variables that get columns or generated values, and those that are read."""
+    """The variables that get columns or generated values, and those that are read.
 
+    Attributes:
+        data_iterators: by the name of a data set, what makes an iterator over it; None where none was prepared.
+    """
+
+    name: str = ""
+    network: Network = field(default_factory=lambda: Network("", 0))
     dataset_assign: dict[nn.Variable, str] = field(default_factory=dict)
     generator_assign: dict[nn.Variable, tuple[str, float]] = field(default_factory=dict)
+    data_iterators: dict[str, Callable[[], Any] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Optimizer(Assign):
     """One way to train a network."""
 
-    name: str = ""
-    network: Network = field(default_factory=lambda: Network("", 0))
     solver: Any = None
     loss_variables: list[nn.Variable] = field(default_factory=list)
-    data_iterators: list[str] = field(default_factory=list)
     weight_decay: float = 0.0
     update_interval: int = 1
     start_iter: int = 0
@@ -72,44 +82,77 @@ class Optimizer(Assign):
     order: int = 0
     schedule: Schedule | None = None
     parameters: dict[str, nn.Variable] = field(default_factory=dict)
+    parameter_learning_rate_multipliers: dict[nn.Variable, float] = field(default_factory=dict)
+
+    @property
+    def target(self) -> nn.Variable:
+        """The variable that computes all losses: the loss itself if it is the only one."""
+        return self.loss_variables[0] if len(self.loss_variables) == 1 else F.sink(*self.loss_variables)
+
+    @property
+    def scheduler(self) -> Schedule | None:
+        """The schedule, by NNabla's name."""
+        return self.schedule
 
 
 @dataclass(slots=True)
 class Monitor(Assign):
     """Something to watch."""
 
-    name: str = ""
-    network: Network = field(default_factory=lambda: Network("", 0))
-    data_iterators: list[str] = field(default_factory=list)
     monitor_variables: list[nn.Variable] = field(default_factory=list)
+
+    @property
+    def target(self) -> nn.Variable:
+        """The variable that computes all that is watched."""
+        return F.sink(*self.monitor_variables)
 
 
 @dataclass(slots=True)
 class Executor(Assign):
     """One way to run a network."""
 
-    name: str = ""
-    network: Network = field(default_factory=lambda: Network("", 0))
     num_evaluations: int = 1
     repeat_evaluation_type: str = "mean"
     need_back_propagation: bool = False
     no_image_normalization: bool = False
     output_assign: dict[nn.Variable, tuple[str, str]] = field(default_factory=dict)
     loss_variables: list[nn.Variable] = field(default_factory=list)
+    parameters: dict[nn.Variable, str] = field(default_factory=dict)
+    parameter_learning_rate_multipliers: dict[nn.Variable, float] = field(default_factory=dict)
+
+    @property
+    def forward_target(self) -> nn.Variable:
+        """The variable that computes all outputs."""
+        return F.sink(*self.output_assign)
+
+    @property
+    def backward_target(self) -> nn.Variable:
+        """The variable that computes all losses."""
+        return F.sink(*self.loss_variables)
 
 
 @dataclass(slots=True)
 class Info:
-    """The result of `load`."""
+    """The result of `load`: what the files say, and how they were read."""
 
     proto: Any
     global_config: GlobalConfig
     training_config: TrainingConfig
+    batch_size: int | None = None
+    exclude_parameter: bool = False
+    parameter_only: bool = False
+    prepare_data_iterator: bool = True
     datasets: dict[str, Dataset] = field(default_factory=dict)
     networks: dict[str, Network] = field(default_factory=dict)
     optimizers: dict[str, Optimizer] = field(default_factory=dict)
     monitors: dict[str, Monitor] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)
+    parameter_scope: dict[str, Any] = field(default_factory=nn.get_current_parameter_scope)
+
+    @property
+    def default_context(self) -> nn.Context:
+        """The context to run in."""
+        return self.global_config.default_context
 
 
 def load(
@@ -125,7 +168,8 @@ def load(
     """Read files of networks; see `nn_core.utils.load.load`. `dimensions`: lengths of axes that other formats name."""
     document = read_document(filenames, extension, not exclude_parameter, batch_size, dimensions)
     proto = document.proto
-    info = Info(proto, GlobalConfig(_context(context)), _training(proto))
+    config = GlobalConfig(_context(context)), _training(proto)
+    info = Info(proto, *config, batch_size, exclude_parameter, parameter_only, prepare_data_iterator)
     with put_unless_refused({} if exclude_parameter else document.parameters):
         if not parameter_only:
             with nn.context_scope(info.global_config.default_context):
@@ -202,23 +246,26 @@ def _variable(network: Network, name: str, part: Any, document: Document) -> nn.
     return network.variables[name]
 
 
-def _assign(target: Assign, part: Any, network: Network, document: Document) -> None:
+def _assign(target: Assign, part: Any, info: Info, document: Document) -> None:
     for data in part.data_variable:
-        target.dataset_assign[_variable(network, data.variable_name, part, document)] = data.data_name
+        target.dataset_assign[_variable(target.network, data.variable_name, part, document)] = data.data_name
     for generator in part.generator_variable:
-        variable = _variable(network, generator.variable_name, part, document)
+        variable = _variable(target.network, generator.variable_name, part, document)
         target.generator_assign[variable] = (generator.type, generator.multiplier)
+    for name in getattr(part, "dataset_name", ()):
+        target.data_iterators[name] = info.datasets[name].data_iterator if name in info.datasets else None
 
 
 def _optimizer(part: Any, info: Info, document: Document) -> Optimizer:
     network = _network_of(part, info, document)
-    made = Optimizer(name=part.name, network=network, data_iterators=list(part.dataset_name))
-    _assign(made, part, network, document)
+    made = Optimizer(part.name, network)
+    _assign(made, part, info, document)
     made.loss_variables = [_variable(network, v.variable_name, part, document) for v in part.loss_variable]
     made.order, made.start_iter, made.end_iter = part.order, part.start_iter, part.end_iter
     made.update_interval = max(part.update_interval, 1)
     made.weight_decay = as_written(part.solver.weight_decay, "f")
     for variable in part.parameter_variable:
+        _rate(made, variable)
         if variable.learning_rate_multiplier > 0:
             made.parameters[variable.variable_name] = _variable(network, variable.variable_name, part, document)
         elif variable.variable_name in network.variables:
@@ -263,23 +310,34 @@ def _restore(made: Optimizer, document: Document) -> None:
 
 def _monitor(part: Any, info: Info, document: Document) -> Monitor:
     network = _network_of(part, info, document)
-    made = Monitor(name=part.name, network=network, data_iterators=list(part.dataset_name))
-    _assign(made, part, network, document)
+    made = Monitor(part.name, network)
+    _assign(made, part, info, document)
     made.monitor_variables = [_variable(network, v.variable_name, part, document) for v in part.monitor_variable]
     return made
 
 
 def _executor(part: Any, info: Info, document: Document) -> Executor:
     network = _network_of(part, info, document)
-    made = Executor(name=part.name, network=network)
-    _assign(made, part, network, document)
+    made = Executor(part.name, network)
+    _assign(made, part, info, document)
     made.num_evaluations = max(part.num_evaluations, 1)
     made.repeat_evaluation_type = part.repeat_evaluation_type or "mean"
     made.need_back_propagation, made.no_image_normalization = part.need_back_propagation, part.no_image_normalization
     for output in part.output_variable:
         made.output_assign[_variable(network, output.variable_name, part, document)] = (output.type, output.data_name)
     made.loss_variables = [_variable(network, v.variable_name, part, document) for v in part.loss_variable]
+    for variable in part.parameter_variable:
+        _rate(made, variable)
+        if variable.variable_name in network.variables:
+            made.parameters[network.variables[variable.variable_name]] = variable.variable_name
     return made
+
+
+def _rate(made: Optimizer | Executor, variable: Any) -> None:
+    """Note how much faster than others a parameter learns, if the network has it."""
+    if variable.variable_name in made.network.variables:
+        parameter = made.network.variables[variable.variable_name]
+        made.parameter_learning_rate_multipliers[parameter] = variable.learning_rate_multiplier
 
 
 def load_networks(path: str | os.PathLike[str] | IO[bytes], **settings: Any) -> Info:

@@ -1,7 +1,8 @@
 """Networks of files as graphs of nn_core."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,26 +19,41 @@ from nn_ext_nnp.settings import place_inputs, read_settings, spec_of
 _SEQUENCES: Final = {"PackPaddedSequence", "PadPackedSequence"}
 
 
-@dataclass(slots=True, eq=False)
-class PlannedVariable:
-    """A variable before there is a graph.
+class PlannedVariable(str):
+    """A variable before there is a graph: its name, since NNabla's functions list their inputs by name, with more.
 
     Attributes:
-        name: unique in its network.
         proto: its message.
         variable: what takes its place; None: a new one.
         need_grad: of a parameter; None: as the parameter has it.
     """
 
-    name: str
+    __slots__ = ("need_grad", "proto", "variable")
+
     proto: Any
-    variable: nn.Variable | None = None
-    need_grad: bool | None = None
+    variable: nn.Variable | None
+    need_grad: bool | None
+
+    def __new__(cls, name: str, proto: Any) -> "PlannedVariable":
+        """Return the variable that a message describes."""
+        made = super().__new__(cls, name)
+        made.proto, made.variable, made.need_grad = proto, None, None
+        return made
+
+    @property
+    def name(self) -> str:
+        """Unique in its network."""
+        return str(self)
+
+    @property
+    def type(self) -> str:
+        """Buffer or Parameter."""
+        return str(self.proto.type)
 
     @property
     def is_parameter(self) -> bool:
         """Whether it is one."""
-        return bool(self.proto.type == "Parameter")
+        return self.type == "Parameter"
 
     @property
     def shape(self) -> list[int]:
@@ -47,17 +63,26 @@ class PlannedVariable:
 
 @dataclass(slots=True, eq=False)
 class PlannedFunction:
-    """A function before there is a graph; `inputs` and `outputs` are variables of the plan."""
+    """A function before there is a graph; `inputs` and `outputs` are variables of the plan, which are their names.
+
+    `function_instance` is the function of the graph that was built last, None before and where something takes its place.
+    """
 
     name: str
     proto: Any
     inputs: list[PlannedVariable]
     outputs: list[PlannedVariable]
+    function_instance: Any = None
 
     @property
     def type(self) -> str:
         """Its name in the specification."""
         return str(self.proto.type)
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """Its settings, with -1 where a shape has the number of samples."""
+        return read_settings(self.proto, -1)
 
 
 @dataclass(slots=True)
@@ -110,6 +135,8 @@ class Network:
         outputs: those that nothing reads.
         parameters: those that are parameters.
         plan: what it was built from.
+
+    Called with variables in place of its inputs, it makes another graph with the same parameters.
     """
 
     name: str
@@ -119,6 +146,54 @@ class Network:
     inputs: dict[str, nn.Variable] = field(default_factory=dict)
     outputs: dict[str, nn.Variable] = field(default_factory=dict)
     parameters: dict[str, nn.Variable] = field(default_factory=dict)
+
+    @property
+    def functions(self) -> dict[str, PlannedFunction]:
+        """All functions by name, each with ``type``, ``args``, names of ``inputs`` and ``outputs``, and function."""
+        planned = () if self.plan is None else self.plan.functions
+        return {f.name: replace(f, function_instance=self.variables[f.outputs[0]].parent) for f in planned}
+
+    def __call__(self, *variables: nn.Variable) -> Any:
+        """Make a graph on `variables`, which take the places of the inputs; returns its output, or a list of them.
+
+        Raises:
+            ArgumentError: when there are more or fewer variables than inputs, or the network is not one of a file.
+        """
+        if self.plan is None:
+            raise ArgumentError(f"{self.name}: a network that is called must be one of a file")
+        with taking_places(self.plan, variables, self.parameters) as samples:
+            outputs = list(build(self.plan, samples).outputs.values())
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+@contextmanager
+def taking_places(
+    plan: NetworkPlan, variables: Sequence[nn.Variable], parameters: Mapping[str, nn.Variable]
+) -> Iterator[int | None]:
+    """Put `variables` in place of the inputs of a plan, and `parameters` in that of its own, inside a ``with`` block.
+
+    Yields the number of samples that the variables have; None where no input has samples, or there are no variables.
+
+    Raises:
+        ArgumentError: when there are more or fewer variables than inputs.
+    """
+    if variables and len(variables) != len(plan.inputs):
+        needed = f"variables must be {len(plan.inputs)}, for {[str(v) for v in plan.inputs]}"
+        raise ArgumentError(f"{plan.name}: {needed}, got {len(variables)}")
+    placed = [*zip(plan.inputs, variables, strict=False), *((plan.variables[name], v) for name, v in parameters.items())]
+    before = [planned.variable for planned, _ in placed]
+    try:
+        for planned, given in placed:
+            planned.variable = given
+        yield _number_of_samples(plan.inputs)
+    finally:
+        for (planned, _), variable in zip(placed, before, strict=True):
+            planned.variable = variable
+
+
+def _number_of_samples(inputs: Iterable[PlannedVariable]) -> int | None:
+    shapes = [v.variable.shape for v in inputs if v.variable is not None and v.shape and v.shape[0] < 1]
+    return next((shape[0] for shape in shapes if shape), None)
 
 
 def plan_network(network: Any, file: str) -> NetworkPlan:

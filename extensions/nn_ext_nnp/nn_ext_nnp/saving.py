@@ -13,6 +13,7 @@ from nn_core.ext import ArgumentError, Entry, ParameterSource, atomic_writer, pa
 from nn_core.graph_rewriting import parameters_behind
 from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import print_text
+from nn_ext_nnp.contents import checked
 from nn_ext_nnp.network_writing import constants_of, network_proto
 from nn_ext_nnp.parameters import h5_bytes
 from nn_ext_nnp.schema import message, solvers
@@ -35,6 +36,7 @@ def save(
     for name, given in (("parameter_format", parameter_format), ("solver_state_format", solver_state_format)):
         if given not in (".h5", ".protobuf"):
             raise ArgumentError(f"save: {name} must be '.h5' or '.protobuf', got {given!r}")
+    contents = checked(contents)
     kept = _kept(contents, parameters)
     _extension_of(filename, extension)
     proto = create_proto(contents, False, variable_batch_size, parameters=kept)
@@ -137,7 +139,7 @@ def create_proto(
     Raises:
         ArgumentError: when something that `contents` must say is missing or unknown.
     """
-    _require_known(contents)
+    contents = checked(contents)
     kept = _kept(contents, parameters)
     proto = message("NNablaProtoBuf")
     if "global_config" in contents:
@@ -155,13 +157,6 @@ def create_proto(
     if include_params:
         proto.parameter.extend(message_of(parameter_bytes(parameter_entries(kept))).parameter)
     return proto
-
-
-def _require_known(contents: Mapping[str, Any]) -> None:
-    known = ("global_config", "training_config", "networks", "datasets", "optimizers", "monitors", "executors")
-    unknown = set(contents) - set(known)
-    if unknown:
-        raise ArgumentError(f"save: contents must have keys of {', '.join(known)}, got {sorted(unknown)}")
 
 
 def _write_networks(
@@ -185,8 +180,8 @@ def _write_users(
     for kind, write in (("optimizer", _write_optimizer), ("monitor", _write_monitor), ("executor", _write_executor)):
         for part in contents.get(f"{kind}s", ()):
             if part.get("network") not in networks:
-                given = part.get("network")
-                raise ArgumentError(f"save: {kind}s must name one of the networks {list(networks)}, got {given!r}")
+                named = part.get("network")
+                raise ArgumentError(f"save: {kind}s must name one of the networks {list(networks)}, got {named!r}")
             write(getattr(proto, kind).add(), part, networks[part["network"]], parameters)
 
 
@@ -216,7 +211,8 @@ def _write_training(target: Any, config: Mapping[str, Any]) -> None:
 
 
 def _write_dataset(target: Any, dataset: Mapping[str, Any]) -> None:
-    for key in ("name", "uri", "batch_size", "shuffle", "no_image_normalization"):
+    target.name = dataset["name"]
+    for key in ("uri", "batch_size", "shuffle", "no_image_normalization"):
         if key in dataset:
             setattr(target, key, dataset[key])
     if "cache_dir" in dataset:
