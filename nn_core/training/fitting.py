@@ -35,6 +35,7 @@ from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
 from nn_core.training.fit_arguments import require_arguments, require_variable, told_as_fit
+from nn_core.training.fit_data import LossWatch, require_samples, warn_of_images
 from nn_core.training.named_metrics import MetricLike
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
 from nn_core.training.shares import class_weights, is_share, split
@@ -120,8 +121,13 @@ class Fit:
         return Evaluator((x, t), [self._x, target], self._objective.outputs(self._y, target), batch_size=batch_size).evaluate()
 
     def predict(self, x: Any, batch_size: int = 256) -> np.ndarray[Any, Any]:
-        """Probabilities of classes, or predictions; an axis of samples in front."""
+        """Probabilities of classes, or predictions; an axis of samples in front.
+
+        Raises:
+            ShapeError: when `x` has another number of axes than the inputs of training.
+        """
         x = np.asarray(x)
+        require_samples("predict", x, self._x)
         y = F.softmax(self._y) if self._objective.task == "classification" else self._y
         results = []
         for start in range(0, len(x), batch_size):
@@ -236,6 +242,7 @@ def fit(
             _forget(network, x)
         _seed_everything(seed)
         mean_loss = _loss_of(network, objective, source.inputs)
+        warn_of_images(mean_loss, x)
         parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
         trained = _to_train(parameters, mean_loss)
         if not goes_on:
@@ -249,6 +256,7 @@ def fit(
         trainer = Trainer(updater, until, folder, [log, *_own(extensions)])
         if held_out is not None:
             trainer.extend(_evaluator(network, objective, held_out, (Variable(x.shape), Variable(t.shape))))
+        trainer.extend(LossWatch(log, None if source.is_stream else train))
         trainer.extend(*_asked_for(schedule, callbacks, log, progress, is_saved=out is not None))
         trainer.run(resume=bool(resume), overwrite=bool(overwrite))
     if isinstance(solver, Averaging):

@@ -9,6 +9,7 @@ from nn_core import functions as F
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.training.extensions.evaluator import Output
+from nn_core.training.fit_data import matched, require_labels, require_no_rows, require_no_softmax, require_scores
 from nn_core.training.metrics import Accuracy, Array, Confusion, RegressionErrors
 from nn_core.training.named_metrics import MetricLike, checked_metrics, metric_of
 from nn_core.variable import Variable
@@ -18,6 +19,10 @@ Arrays: TypeAlias = Any
 #: ``loss(y, t)`` of predictions and targets.
 Loss: TypeAlias = Callable[[Variable, Variable], Variable]
 _TASKS: Final = ("classification", "regression")
+_SEVERAL_INPUTS: Final = (
+    "columns of one array can be taken apart in the network or the loss; Updater takes any number of inputs"
+)
+_NAMES_OF_CLASSES: Final = "names, t = np.unique(t, return_inverse=True) counts the classes"
 
 
 class Objective:
@@ -47,9 +52,12 @@ class Objective:
         self._loss = loss
         self._weights = None if class_weight is None else checked_weights("class_weight", class_weight)
         self._metrics = None if metrics is None else checked_metrics(task, metrics)
+        #: The largest label so far; -1 where targets need not be labels, or are not known yet.
+        self._largest = -1
 
     def loss(self, y: Variable, t: Variable, w: Variable | None = None) -> Variable:
         """Return the loss of predictions, of one element; `w` has a weight for each sample."""
+        t = self._checked(y, t)
         if self._loss is not None:
             return _mean(self._loss(y, t), w)
         if self.task == "regression":
@@ -67,11 +75,28 @@ class Objective:
     def outputs(self, y: Variable, t: Variable) -> dict[str, Output]:
         """Return the loss and the metrics of predictions."""
         outputs: dict[str, Output] = {"loss": self.loss(y, t)}
+        t = self._checked(y, t)
         if self._metrics is not None:
             return {**outputs, **{name: metric_of(self.task, metric, y, t) for name, metric in self._metrics.items()}}
         if self.task == "classification":
             return {**outputs, "accuracy": Accuracy(y, t), "mean": Confusion(y, t)}
         return {**outputs, "error": RegressionErrors(y, t)}
+
+    def _checked(self, y: Variable, t: Variable) -> Variable:
+        """Return targets in the shape that predictions want, which must be those of the task."""
+        if self.task == "regression":
+            return matched(y, t)
+        require_scores(y, self._largest)
+        if self._wants_labels:
+            require_no_rows(y, t)
+        if self._loss is None:
+            require_no_softmax(y)
+        return t
+
+    @property
+    def _wants_labels(self) -> bool:
+        """Whether something of ours reads the targets, and not only functions of the caller."""
+        return self.task == "classification" and (self._loss is None or self._metrics is None)
 
     def data(self, function: str, name: str, data: Arrays) -> tuple[Array, Array]:
         """Return inputs and targets as arrays; labels get the axis that losses want."""
@@ -85,6 +110,8 @@ class Objective:
             raise ArgumentError(
                 f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}"
             )
+        if self._wants_labels:
+            self._largest = max(self._largest, require_labels(function, name, t))
         return x, self.targets(t)
 
     def targets(self, t: Array) -> Array:
@@ -99,9 +126,10 @@ def _one_array(function: str, name: str, part: str, given: Any) -> Array:
     except ValueError:  # of different shapes
         array = np.empty(0, object)
     if array.dtype.kind not in "fiubV":  # V: bfloat16
+        is_named = array.dtype.kind in "US" and part == "targets"
         raise ArgumentError(
             f"{function}: {part} of {name} must be one array of numbers, got {described(given)}\n"
-            "  hint: columns of one array can be taken apart in the network or the loss; Updater takes any number of inputs"
+            f"  hint: {_NAMES_OF_CLASSES if is_named else _SEVERAL_INPUTS}"
         )
     return array
 

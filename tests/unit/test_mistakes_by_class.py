@@ -219,7 +219,7 @@ ROWS: list[Row] = [
         "fit: label 5 of 2",
         lambda: fit(lambda x: PF.affine(x, 2), (X, T + 5), progress=False),
         A,
-        "^softmax_cross_entropy: target must be below 2, .* got 5",
+        "^fit: targets must be labels below 2, .* got 5",
     ),
     (
         "fit: optimiser",

@@ -169,11 +169,14 @@ class NeuralClassifier(ClassifierMixin, _Neural):  # type: ignore[misc]
             The estimator.
 
         Raises:
-            ValueError: when samples are not finite, or the network does not give a score for each class.
+            ValueError: when samples are not finite, there is only one class, or the network does not give a score for each
+                class.
         """
         X, y = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(y)
         self.classes_, t = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ArgumentError(f"NeuralClassifier: y must have at least 2 classes, got 1 class, {self.classes_[0]!r}")
         weights = None
         if self.class_weight is not None:
             weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)

@@ -226,3 +226,105 @@ def test_mistakes(mistake: str) -> None:
     call, error, text = MISTAKES[mistake]
     with pytest.raises(error, match=f"^fit: .*{text}"):
         call()
+
+
+# -- data that do not fit ----------------------------------------------------------------------------------------------
+
+
+def fitted(x: Any, t: Any, outputs: int = 3, **settings: Any) -> Any:
+    return fit(network(outputs), (x, t), epochs=1, **{**QUICK, **settings})
+
+
+def vector_loss(y: nn.Variable, t: nn.Variable) -> nn.Variable:
+    return (y - t) ** 2
+
+
+POINTS, LABELS = blobs()
+MISFITS: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
+    "numbers": (
+        lambda: fitted(POINTS, POINTS[:, 0]),
+        ArgumentError,
+        "^fit: targets of train must be labels.*\n  hint: task='regression'",
+    ),
+    "numbers, own loss": (lambda: fitted(POINTS, POINTS[:, :1], loss=vector_loss), ArgumentError, "hint: task='regression'"),
+    "NaN": (lambda: fitted(POINTS, np.full(90, np.nan)), ArgumentError, "^fit: targets of train must be labels, .* got nan"),
+    "rows of ones": (
+        lambda: fitted(POINTS, np.eye(3)[LABELS]),
+        ShapeError,
+        r"^fit: targets must be labels, .* hint: t\.argmax\(axis=1\)",
+    ),
+    "labels from 1": (
+        lambda: fitted(POINTS, LABELS + 1),
+        ArgumentError,
+        "^fit: .* below 3, .* got 3\n  hint: labels count from 0",
+    ),
+    "one output": (
+        lambda: fitted(POINTS, LABELS, 1),
+        ShapeError,
+        r"^fit: .* a score for each class, .* got shape \(64, 1\)\n  hint: two",
+    ),
+    "names": (lambda: fitted(POINTS, np.array(["a", "b", "c"])[LABELS]), ArgumentError, r"hint: names, t = np\.unique"),
+    "softmax": (
+        lambda: fit(nn.Sequential(network(), layers.Softmax()), (POINTS, LABELS), **QUICK),
+        ArgumentError,
+        "^fit: .* must give scores, .* got a softmax\n  hint: leave",
+    ),
+    "one sample": (
+        lambda: fitted(POINTS, LABELS).predict(POINTS[0]),
+        ShapeError,
+        r"^predict: .* \(N, 2\), .* got \(2,\)\n  hint: x\[None\]",
+    ),
+    "no samples": (lambda: fitted(POINTS, LABELS).predict(3.0), ShapeError, r"^predict: .* got \(\)$"),
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_data_that_do_not_fit_the_task_are_refused(misfit: str) -> None:
+    call, error, text = MISFITS[misfit]
+    with pytest.raises(error, match=f"(?s){text}"):
+        call()
+
+
+@pytest.mark.parametrize("loss", [None, vector_loss])
+def test_targets_of_a_regression_may_lack_an_axis_of_length_1(loss: Any) -> None:
+    results = []
+    for t in (POINTS[:, 0], POINTS[:, :1]):
+        result = fit(network(1), (POINTS, t), (POINTS[:7], t[:7]), task="regression", epochs=2, loss=loss, **QUICK)
+        results.append((result.predict(POINTS).tolist(), result.evaluate((POINTS, t), batch_size=11)))
+    assert results[0] == results[1]
+
+
+def test_labels_below_0_are_left_out_and_functions_of_the_program_may_take_any_targets() -> None:
+    ignored = np.where(np.arange(90) % 2, LABELS, -1)
+    assert np.isfinite(fitted(POINTS, ignored).history[0]["loss"])
+    rows = np.eye(3, dtype=np.float32)[LABELS] * 0.9 + 0.1 / 3
+
+    def smooth(y: nn.Variable, t: nn.Variable) -> nn.Variable:
+        return -F.sum(t * F.log_softmax(y), axis=1)
+
+    result = fitted(POINTS, rows, loss=smooth, metrics={"right": lambda y, t: float((y.argmax(1) == t.argmax(1)).mean())})
+    assert 0 <= result.evaluate((POINTS, rows))["right"] <= 1
+
+
+def test_a_loss_that_is_not_finite_is_told_once_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    x = POINTS.copy()
+    x[5, 1] = np.nan
+    fit(network(), (x, LABELS), epochs=3, **QUICK)
+    fit(network(1), (POINTS, POINTS[:, :1]), task="regression", epochs=30, **{**QUICK, "solver": S.Sgd(1e4)})
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2, told
+    assert "in epoch 1\n  hint: 1 of the inputs of train are not finite, the first one at (5, 1)" in told[0]
+    assert "a smaller learning rate" in told[1]
+
+
+@pytest.mark.parametrize(("shape", "is_told"), [((20, 8, 8, 3), True), ((20, 3, 8, 8), False), ((20, 3, 3, 3), False)])
+def test_images_with_channels_last_are_told(caplog: pytest.LogCaptureFixture, shape: tuple[int, ...], is_told: bool) -> None:
+    net = nn.Sequential(layers.Conv(4, 3), F.relu, layers.Affine(2))
+    fit(net, (np.ones(shape, np.float32), np.arange(20) % 2), epochs=1, **QUICK)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == is_told
+    assert not told or "(N, C, H, W), got (N, 8, 8, 3)" in told[0]
+    caplog.clear()
+    net = nn.Sequential(layers.Conv(4, 3, channel_last=True), F.relu, layers.Affine(2))
+    fit(net, (np.ones((20, 8, 8, 3), np.float32), np.arange(20) % 2), epochs=1, **QUICK)
+    assert not caplog.records
