@@ -332,9 +332,6 @@ def test_levels_of_other_types_are_refused():
     model, _ = one_node("QuantizeLinear", {}, [FLOATS, SCALE, np.int32(0)])
     with pytest.raises(ArgumentError, match=r"com\.microsoft\.QuantizeLinear .*: levels of type int32"):
         load(model)
-    model, _ = one_node("QLinearConv", {"channels_last": 1}, [*X, *X, *Y])
-    with pytest.raises(ArgumentError, match=r"com\.microsoft\.QLinearConv .*: channels_last"):
-        load(model)
 
 
 def test_scales_beyond_any_number_are_refused():

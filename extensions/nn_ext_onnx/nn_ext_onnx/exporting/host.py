@@ -1,6 +1,7 @@
 """Functions that are computed on the host: what an imported model computes with integers, as its own nodes again."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -8,9 +9,13 @@ import onnx
 from onnx import helper, numpy_helper, version_converter
 
 from nn_ext_onnx.exporting.registry import NotExportableError
+from nn_ext_onnx.exporting.trees import leaves
 from nn_ext_onnx.exporting.values import INT, GraphWriter, Value
 from nn_ext_onnx.importing.folding import Evaluator
 from nn_ext_onnx.importing.host import FlatPlaces, HostFunction, Rounded
+from nn_ext_onnx.importing.indexing import CacheRows
+from nn_ext_onnx.importing.pooling import WindowIndex
+from nn_ext_onnx.importing.trees import Trees
 
 #: Names of the domain of ONNX's own operators.
 _ONNX: Final = ("", "ai.onnx")
@@ -97,8 +102,41 @@ def _rounded(graph: GraphWriter, function: HostFunction, inputs: Sequence[Value 
     return [inputs[0].cast(rounded.dtype)]
 
 
+def _leaves(graph: GraphWriter, function: HostFunction, inputs: Sequence[Value | None]) -> list[Value]:
+    trees: Trees = function.compute  # type: ignore[assignment]
+    assert inputs[0] is not None
+    return [leaves(graph, trees, inputs[0])]
+
+
+def _window_index(graph: GraphWriter, function: HostFunction, inputs: Sequence[Value | None]) -> list[Value]:
+    """Write the index of an element as that of the first element of its window, and the distance from it."""
+    index: WindowIndex = function.compute  # type: ignore[assignment]
+    assert inputs[0] is not None
+    shape = function.shapes[0]
+    first = index([np.zeros(shape, np.int64)])[0]
+    corner = first.reshape(-1)[0]
+    n_taps = prod(index.pooling.kernel)
+    distances = [index([np.broadcast_to(np.int64(tap), shape)])[0].reshape(-1)[0] - corner for tap in range(n_taps)]
+    table = graph.constant(np.array(distances, np.int64))
+    return [table.op("Gather", inputs[0].cast(INT), axis=0) + graph.constant(first)]
+
+
+def _cache_rows(graph: GraphWriter, function: HostFunction, inputs: Sequence[Value | None]) -> list[Value]:
+    """Write where rows come from: those at a distance from the first that is written, counted in a circle, are new."""
+    rows: CacheRows = function.compute  # type: ignore[assignment]
+    assert inputs[0] is not None
+    places = np.arange(rows.length)[None]
+    starts = inputs[0].cast(INT).reshape((-1, 1))
+    distances = (graph.constant(places, INT) - starts).op("Mod", rows.length)
+    is_new = distances.compare("Less", rows.count)
+    return [graph.op("Where", is_new, distances + rows.length, graph.constant(places, INT))]
+
+
 _WRITERS: Final[dict[type, Callable[[GraphWriter, HostFunction, Sequence[Value | None]], list[Value]]]] = {
     Evaluator: _node,
+    CacheRows: _cache_rows,
     FlatPlaces: _places,
     Rounded: _rounded,
+    Trees: _leaves,
+    WindowIndex: _window_index,
 }

@@ -7,6 +7,7 @@ _TOPICS: Final = (
     "activation",
     "arithmetic",
     "attention",
+    "channels_last",
     "control",
     "convolution",
     "detection",

@@ -9,9 +9,10 @@ import numpy as np
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_ext_onnx.importing.channels_last import with_channels_last
 from nn_ext_onnx.importing.convolution import geometry, window_pads
 from nn_ext_onnx.importing.levels import Origin, fixed, origin_of, product_of_levels, same_levels
-from nn_ext_onnx.importing.registry import Node, operator
+from nn_ext_onnx.importing.registry import Made, Node, operator
 from nn_ext_onnx.importing.values import LEVELS, Array, UnsupportedError, Value
 
 #: The quantizers are those of ONNX, and those for 16 bits from before operator set 21.
@@ -258,10 +259,12 @@ def _conv_integer(node: Node) -> nn.Variable:
 
 
 @operator("QLinearConv", domains=_DOMAINS, takes_whole=True)
-def _qlinear_conv(node: Node) -> nn.Variable:
-    if node.attr("channels_last", 0):
-        raise UnsupportedError("channels_last")
+def _qlinear_conv(node: Node) -> Made:
     node.gives(node[7].dtype)
+    return with_channels_last(_requantizing_conv)(node) if node.attr("channels_last", 0) else _requantizing_conv(node)
+
+
+def _requantizing_conv(node: Node) -> nn.Variable:
     sums = _convolved(node, 3, (node[2], node[5]), node.optional_variable(8))
     return requantized(sums, ratio(node.ndim, [(node[1], None), (node[4], 1)], node[6]), node[7], node[0].dtype)
 

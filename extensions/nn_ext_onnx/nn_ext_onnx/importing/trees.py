@@ -23,10 +23,10 @@ _TESTS: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "BRANCH_EQ": np.equal,
     "BRANCH_NEQ": np.not_equal,
 }
-_KINDS: Final = tuple(_TESTS)
+KINDS: Final = tuple(_TESTS)
 #: The code of nodes that ask whether a feature is one of a set, in TreeEnsemble.
-_MEMBER: Final = len(_KINDS)
-_LEAF: Final = _MEMBER + 1
+MEMBER: Final = len(KINDS)
+LEAF: Final = MEMBER + 1
 #: The sums and so on of what trees say, by name and by the code in TreeEnsemble.
 _AGGREGATES: Final[dict[str, Callable[..., nn.Variable]]] = {"AVERAGE": F.mean, "SUM": F.sum, "MIN": F.min, "MAX": F.max}
 
@@ -37,7 +37,7 @@ class Trees:
 
     Attributes:
         roots: of each tree.
-        kinds: comparison of each node; `_LEAF` for leaves.
+        kinds: comparison of each node; `LEAF` for leaves.
         features: that are compared.
         values: that they are compared with.
         yes, no: the next node.
@@ -61,16 +61,16 @@ class Trees:
         places = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
         for _ in range(len(self.kinds) + 1):
             kinds = self.kinds[places]
-            if (kinds == _LEAF).all():
+            if (kinds == LEAF).all():
                 return [places.astype(np.int64)]
             given, wanted = x[samples, self.features[places]], self.values[places]
             holds = np.select(
-                [kinds == code for code in range(_MEMBER)], [test(given, wanted) for test in _TESTS.values()], False
+                [kinds == code for code in range(MEMBER)], [test(given, wanted) for test in _TESTS.values()], False
             )
             if self.members is not None:
-                holds |= (kinds == _MEMBER) & (self.members[places] == given[..., None]).any(axis=-1)
+                holds |= (kinds == MEMBER) & (self.members[places] == given[..., None]).any(axis=-1)
             holds |= np.isnan(given) & self.missing[places]
-            places = np.where(kinds == _LEAF, places, np.where(holds, self.yes[places], self.no[places]))
+            places = np.where(kinds == LEAF, places, np.where(holds, self.yes[places], self.no[places]))
         raise UnsupportedError("a tree that has no end")
 
 
@@ -82,14 +82,14 @@ def _of_lists(node: Node) -> tuple[Trees, dict[tuple[int, int], int]]:
     if len(places) < len(keys):
         raise UnsupportedError("two nodes with one number")
     modes = node.attr("nodes_modes")
-    if set(modes) - {*_KINDS, "LEAF"}:
-        raise UnsupportedError(f"nodes_modes {sorted(set(modes) - {*_KINDS, 'LEAF'})}")
-    kinds = np.array([_LEAF if mode == "LEAF" else _KINDS.index(mode) for mode in modes])
+    if set(modes) - {*KINDS, "LEAF"}:
+        raise UnsupportedError(f"nodes_modes {sorted(set(modes) - {*KINDS, 'LEAF'})}")
+    kinds = np.array([LEAF if mode == "LEAF" else KINDS.index(mode) for mode in modes])
 
     def next_of(name: str) -> Array:
         given = node.attr(name)
         return np.array(
-            [0 if kind == _LEAF else places[tree, one] for tree, one, kind in zip(trees, given, kinds, strict=True)]
+            [0 if kind == LEAF else places[tree, one] for tree, one, kind in zip(trees, given, kinds, strict=True)]
         )
 
     firsts = {tree: place for place, tree in reversed(list(enumerate(trees)))}
@@ -103,7 +103,7 @@ def _of_lists(node: Node) -> tuple[Trees, dict[tuple[int, int], int]]:
 
 def _roots(firsts: Array, trees: Array, kinds: Array, yes: Array, no: Array) -> Array:
     """Return the node of each tree to which no other leads."""
-    inner = kinds != _LEAF
+    inner = kinds != LEAF
     is_next = np.zeros(len(kinds), bool)
     is_next[np.concatenate((yes[inner], no[inner])).astype(int)] = True
     candidates = np.flatnonzero(~is_next)
@@ -191,7 +191,7 @@ def _binary(node: Node, trees: Trees, places: dict[tuple[int, int], int], labels
 
 def _sets(node: Node, kinds: Array, n_leaves: int) -> Array | None:
     """Return the set of each node that asks for one, in their order; in the model NaN ends each."""
-    places = np.flatnonzero(kinds == _MEMBER)
+    places = np.flatnonzero(kinds == MEMBER)
     if not len(places):
         return None
     values = numpy_helper.to_array(node.attr("membership_values"))
@@ -209,8 +209,8 @@ def _sets(node: Node, kinds: Array, n_leaves: int) -> Array | None:
 def _tree_ensemble(node: Node) -> nn.Variable:
     """Build an ensemble whose leaves are numbered apart from the other nodes, and have one target each."""
     kinds = numpy_helper.to_array(node.attr("nodes_modes")).astype(int)
-    if (kinds >= _LEAF).any():
-        raise UnsupportedError(f"nodes_modes {sorted(set(kinds[kinds >= _LEAF].tolist()))}")
+    if (kinds >= LEAF).any():
+        raise UnsupportedError(f"nodes_modes {sorted(set(kinds[kinds >= LEAF].tolist()))}")
     weights, targets = numpy_helper.to_array(node.attr("leaf_weights")), node.attr("leaf_targetids")
     n_nodes, n_leaves = len(kinds), len(targets)
 
@@ -225,7 +225,7 @@ def _tree_ensemble(node: Node) -> nn.Variable:
     missing = node.attr("nodes_missing_value_tracks_true") or [0] * n_nodes
     trees = Trees(
         np.asarray(node.attr("tree_roots")),
-        np.concatenate((kinds, np.full(n_leaves, _LEAF))),
+        np.concatenate((kinds, np.full(n_leaves, LEAF))),
         with_leaves(node.attr("nodes_featureids")),
         with_leaves(numpy_helper.to_array(node.attr("nodes_splits"))),
         next_of("true"),
