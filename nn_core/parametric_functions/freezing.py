@@ -4,10 +4,13 @@ import weakref
 from collections.abc import Iterable
 from typing import Final
 
+from nn_core.logger import logger
 from nn_core.variable import Variable
 
 #: The frozen parameters, and whether each was trained before.
 FROZEN: Final[weakref.WeakKeyDictionary[Variable, bool]] = weakref.WeakKeyDictionary()
+#: Holds something as soon as the message about parameters that are trained again was given.
+_HAS_TOLD: Final[list[bool]] = []
 
 
 def freeze(parameters: Iterable[Variable]) -> None:
@@ -22,3 +25,16 @@ def unfreeze(parameters: Iterable[Variable]) -> None:
     for parameter in parameters:
         if FROZEN.pop(parameter, False):
             parameter.need_grad = True
+
+
+def warn_of_thawing(path: str) -> None:
+    """Log once per process that a parameter with ``need_grad = False`` is trained again because a layer has asked for it."""
+    if _HAS_TOLD:
+        return
+    _HAS_TOLD.append(True)
+    logger.warning(
+        "need_grad = False holds until a layer asks for the parameter again, as one now does for %r, which is trained from "
+        "here on (this is logged once)\n"
+        "  hint: nn.freeze_parameters({name: parameter}) lasts",
+        path,
+    )

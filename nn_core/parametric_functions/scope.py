@@ -25,7 +25,7 @@ from nn_core.engine.runtime.holders import SCOPES
 from nn_core.engine.runtime.locks import fork_safe
 from nn_core.errors import ArgumentError, HostMemoryError, ShapeError
 from nn_core.initializer import BaseInitializer
-from nn_core.parametric_functions.freezing import FROZEN
+from nn_core.parametric_functions.freezing import FROZEN, warn_of_thawing
 from nn_core.parametric_functions.repeated import as_used, call_again, remember
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -244,9 +244,15 @@ def get_parameter_or_create(
     if parameter._need_grad is not need_grad and parameter.need_grad != need_grad:
         if parameter in FROZEN:
             return parameter._unlinked(False)
-        parameter.need_grad = need_grad
+        _change_need_grad(parameter, name, need_grad)
     wanted = need_grad if as_need_grad is None else checked_flag("as_need_grad", as_need_grad)
     return parameter._unlinked(wanted and not NO_GRAD.get())
+
+
+def _change_need_grad(parameter: Variable, name: str, need_grad: bool) -> None:
+    parameter.need_grad = need_grad
+    if need_grad:
+        warn_of_thawing(_whole_path(name))
 
 
 def trained(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
@@ -30,6 +30,9 @@ from nn_core.solvers.states import Slot
 from nn_core.solvers.update import ComputeTarget, Rule, targets_of
 from nn_core.typing import Array, Namespace
 from nn_core.variable import Variable
+
+#: Attributes that a copy of a solver makes anew.
+_BOUND: Final = frozenset({"_groups", "_gradients", "_latecomers"})
 
 
 class Solver(ChosenParameters):
@@ -275,6 +278,8 @@ class Solver(ChosenParameters):
         except MemoryError as error:
             name_lack(Solver.update, error)
             raise
+        if self._latecomers is not None:
+            self._warn_of_latecomers()
         self._end_decay()
 
     @door
@@ -314,6 +319,8 @@ class Solver(ChosenParameters):
         if weight_decay is not None:
             self.weight_decay(weight_decay)
         self._groups.run_guarded()
+        if self._latecomers is not None:
+            self._warn_of_latecomers()
         self._end_decay()
         norm = verdict.read()
         if not math.isfinite(norm):
@@ -449,10 +456,15 @@ class Solver(ChosenParameters):
             logger.warning("%s.update: %s", self.name, reason)
             self._has_warned = True
 
+    def _warn_of_latecomers(self) -> None:
+        latecomers, self._latecomers = self._latecomers, None
+        if latecomers is not None:
+            latecomers.warn(self.name)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Everything that is not bound to the memory of the parameters."""
+        """Everything that is not bound to the memory of the parameters, or to the parameters of the process."""
         self._groups.require_states()
-        return {name: value for name, value in self.__dict__.items() if name not in ("_groups", "_gradients")}
+        return {name: value for name, value in self.__dict__.items() if name not in _BOUND}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

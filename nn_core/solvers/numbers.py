@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.engine.error_messages.refusal import described, require_fit
@@ -75,7 +75,9 @@ def checked_number(function: str, name: str, value: Any) -> float:
     try:
         number = math.nan if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"{function}: {name} must be a number, got {described(value)}") from error
+        holds_parameters = isinstance(value, (Mapping, Iterator)) or hasattr(value, "get_parameters")
+        hint = "\n  hint: parameters are given to set_parameters(), once the solver is made" if holds_parameters else ""
+        raise ArgumentError(f"{function}: {name} must be a number, got {described(value)}{hint}") from error
     if math.isnan(number):
         raise ArgumentError(f"{function}: {name} must be a number, got {value!r}")
     for names, is_right, bound in _BOUNDS:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from nn_core.engine.error_messages.refusal import checked_flag, described, door
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.solvers.latecomers import CHOSEN, Latecomers
 from nn_core.solvers.parameter_groups import ParameterGroups, checked_groups, require_matches
 from nn_core.solvers.saving import SavedStates
 from nn_core.solvers.states import Slot, new_slot
@@ -13,6 +14,9 @@ from nn_core.variable import Variable
 
 class ChosenParameters(SavedStates):
     """The part of a solver that knows its parameters; see `nn_core.solver.Solver`."""
+
+    #: None once the solver has updated.
+    _latecomers: Latecomers | None = None
 
     @door
     def set_parameters(
@@ -58,10 +62,17 @@ class ChosenParameters(SavedStates):
                 changed = True
         require_matches("set_parameters", settings, slots)
         self._slots = slots
+        self._note_choice(chosen.values(), is_first=reset)
         if settings or self._parameter_groups:
             self._group(settings)
         elif changed:
             self._unbind()
+
+    def _note_choice(self, chosen: Iterable[Variable], *, is_first: bool) -> None:
+        """Note what the first update looks for."""
+        CHOSEN.update(chosen)
+        if is_first:
+            self._latecomers = Latecomers()
 
     def get_parameters(self) -> dict[str, Variable]:
         """Return the parameters by name."""

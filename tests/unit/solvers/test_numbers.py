@@ -150,3 +150,9 @@ def test_variables_and_arrays_take_no_unknown_attributes(make):
             setattr(make(), name, 1)
     free = type("Free", (type(make()),), {})((2,))
     free.label = "a subclass of the program may have its own"
+
+
+@pytest.mark.parametrize("parameters", [{}, nn.Sequential(), iter(())], ids=["dictionary", "module", "generator"])
+def test_parameters_for_the_rate_are_told_where_they_go(parameters: object) -> None:
+    with pytest.raises(ArgumentError, match=r"^Adam: alpha must be a number, .*\n  hint: .* set_parameters\(\)"):
+        S.Adam(parameters, 0.1)  # type: ignore[arg-type]

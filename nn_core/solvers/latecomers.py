@@ -1,0 +1,56 @@
+"""Parameters that were made after ``set_parameters()``: gradients are computed for them, and no solver changes them."""
+
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from nn_core.engine.runtime.holders import SCOPES, modules_with_parameters
+from nn_core.logger import logger
+from nn_core.variable import Variable
+
+#: More parameters than this are not listed.
+_LISTED: Final = 4
+#: The parameters that any solver has, or has had.
+CHOSEN: Final[weakref.WeakSet[Variable]] = weakref.WeakSet()
+
+
+class Latecomers:
+    """Looks, when a solver updates for the first time, for parameters that were made after it had chosen its own."""
+
+    def __init__(self) -> None:
+        self._known = weakref.WeakSet(variable for _, variable in _all_parameters())
+
+    def warn(self, solver: str) -> None:
+        """Log that there are some whose gradients are computed."""
+        names = [name for name, variable in _all_parameters() if variable not in self._known and _is_forgotten(variable)]
+        if not names:
+            return
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        logger.warning(
+            "%s.update: the solver must have all parameters to train, got gradients of others, made after set_parameters(): "
+            "%s%s\n"
+            "  hint: call set_parameters() when all layers have been called",
+            solver,
+            ", ".join(names[:_LISTED]),
+            more,
+        )
+
+
+def _is_forgotten(variable: Variable) -> bool:
+    grad = variable.storage.made_grad
+    return variable.need_grad and variable not in CHOSEN and grad is not None and not grad.is_unwritten
+
+
+def _all_parameters() -> Iterator[tuple[str, Variable]]:
+    for scope in SCOPES:
+        yield from _inside(scope, "")
+    for _, found in modules_with_parameters():
+        yield from found.items()
+
+
+def _inside(members: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Variable]]:
+    for name, member in list(members.items()):
+        if isinstance(member, Mapping):
+            yield from _inside(member, f"{prefix}{name}/")
+        elif isinstance(member, Variable):
+            yield prefix + name, member
