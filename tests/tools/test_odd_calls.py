@@ -31,6 +31,20 @@ def test_cases_are_odd_and_repeatable(name):
         np.testing.assert_array_equal(arrays[key], values)
 
 
+def test_usual_samples_run_in_every_way():
+    ways = [case for _, case in odd_calls.in_every_way("tanh", 0, 0)]
+    assert len({(case["held"], "second" in case, case.get("manner", "")) for case in ways}) == len(ways) == 20
+    assert {case.get("manner", "") for case in ways} == {"", *odd_calls.MANNERS}
+    arrays = arrays_of(next(sample for sample, _ in odd_calls.in_every_way("tanh", 0, 0)))
+    once, _ = run("nn_core", ways[0], arrays)
+    for case in ways[1:]:
+        found, errors = run("nn_core", case, arrays)
+        assert not errors
+        if "second" not in case:
+            held = case["held"] if case.get("manner") != "write" else 0
+            np.testing.assert_allclose(found["grad_x0"], once["grad_x0"] + held, atol=1e-6)
+
+
 def test_verdicts():
     case, arrays = case_of("tanh", held=0)
     right, _ = run("nn_core", case, arrays)

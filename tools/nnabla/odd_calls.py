@@ -1,21 +1,22 @@
 """Call every function with odd but valid arguments in NNabla and here; float64 says who is right where they differ.
 
-    python tools/nnabla/odd_calls.py --nnabla-python /path/to/python3.10 [--cases 100] [--seed 0] [--only sort,norm]
+    python tools/nnabla/odd_calls.py --nnabla-python /path/to/python3.10 [--cases 100] [--seed 0] [--only sort,norm] [--usual]
 
 A case is a row of nnabla_samples.py in which something was made odd: settings at or beyond the ends of what is usual,
 arrays of zeros, of equal, tied, large, tiny or negative numbers or of another dtype, gradients that hold something
 before, gradients of gradients, inputs that had another shape in the first pass, recomputation, all of these together, and
-the gradient of the function alone, which it adds or writes. NNabla runs them in its own interpreter, as for
-compare_nnabla.py, which compares usual arguments. Of what both take and answer differently, values are held against a
-computation in float64, and gradients against differences of such values, or against the rule in float64 where a gradient
-is no slope by definition. Printed is a row for each function and verdict, with an example; the exit status is 1 if nn_core
-is wrong somewhere.
+the gradient of the function alone, which it adds or writes. With --usual the arguments are usual ones, and each sample runs
+in all of these ways: first and second gradients, to gradients that hold nothing or something, in each manner. NNabla runs
+them in its own interpreter, as for compare_nnabla.py, which compares usual arguments. Of what both take and answer
+differently, values are held against a computation in float64, and gradients against differences of such values, or against
+the rule in float64 where a gradient is no slope by definition. Printed is a row for each function and verdict, with an
+example; the exit status is 1 if nn_core is wrong somewhere.
 """
 
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -91,6 +92,21 @@ def odd(name: str, seed: int, repetition: int) -> tuple[Sample, dict[str, Any]]:
     if draw.length(1, 2) == 1:
         case["manner"] = draw.one_of(*(DETOURS if "second" in case else MANNERS))
     return sample, case
+
+
+def in_every_way(name: str, seed: int, repetition: int) -> Iterator[tuple[Sample, dict[str, Any]]]:
+    """Yield a usual sample with each way to run it: order of the gradients, what they hold before, and manner."""
+    for held in (0, 1):
+        for order in ("first", "second"):
+            for manner in ("", *(DETOURS if order == "second" else MANNERS)):
+                sample = SAMPLES[name](Draw([seed, repetition, *name.encode()]))
+                case = {**describe(name, sample), "held": held, "odd": []}
+                if order == "second" and not case["wrt"]:
+                    continue
+                if case["dynamic"] and (manner or order == "second"):
+                    continue
+                extras = {"second": case["wrt"]} if order == "second" else {}
+                yield sample, {**case, **extras, **({"manner": manner} if manner else {})}
 
 
 def _odd_setting(draw: Draw, value: Any) -> Any:
@@ -259,9 +275,12 @@ def _text(sample: Sample, case: Mapping[str, Any]) -> str:
 @click.option("--cases", default=100, show_default=True, help="Cases of each function.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random cases.")
 @click.option("--only", default="", help="Functions to call, separated by commas (default: all).")
-def main(nnabla_python: str, cases: int, seed: int, only: str) -> None:
+@click.option("--usual", is_flag=True, help="Take usual arguments, and run each sample in every way.")
+def main(nnabla_python: str, cases: int, seed: int, only: str, usual: bool) -> None:
     """Call functions with odd arguments in NNabla and here."""
-    drawn = [odd(name, seed, number) for name in (only.split(",") if only else SAMPLES) for number in range(cases)]
+    draw = in_every_way if usual else lambda *place: [odd(*place)]
+    names = only.split(",") if only else SAMPLES
+    drawn = [case for name in names for number in range(cases) for case in draw(name, seed, number)]
     found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
