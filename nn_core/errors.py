@@ -50,6 +50,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument has another type than it must have, such as a text in place of a number; a TypeError, as Python raises."""
 
 
+class IntegerRangeError(ArgumentTypeError, OverflowError):
+    """A number that is too large for an integer of 64 bits, such as 1e30 or infinity; an OverflowError, as Python raises."""
+
+
 class InputTypeError(ArgumentTypeError, AssertionError):
     """An input of a function is no Variable and no NdArray; an AssertionError, as NNabla raises."""
 

@@ -16,6 +16,7 @@ from nn_core.errors import (
     BackendNotFoundError,
     DTypeError,
     InputTypeError,
+    IntegerRangeError,
     ShapeError,
     SignatureError,
 )
@@ -34,6 +35,22 @@ def test_wrong_shapes_and_arguments_are_runtime_errors(call, error):
     with pytest.raises(RuntimeError) as caught:
         call()
     assert type(caught.value) is error and isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("number", [1e30, -float("inf"), np.float32(2.0**63), 2**70], ids=str)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, n: F.concatenate(x, x, axis=n),
+        lambda x, n: F.sum(x, axis=n),
+        lambda x, n: F.tile(x, (1, n)),
+        lambda x, n: F.slice(x, start=(0, n)),
+    ],
+)
+def test_integers_that_64_bits_do_not_hold_are_overflow_errors(call, number):
+    with pytest.raises(OverflowError) as caught:
+        call(nn.Variable((2, 3)), number)
+    assert type(caught.value) is IntegerRangeError and isinstance(caught.value, (TypeError, RuntimeError))
 
 
 def test_wrong_signatures_and_dtypes_are_not_runtime_errors():

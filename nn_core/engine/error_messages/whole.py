@@ -13,7 +13,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from nn_core.errors import ArgumentTypeError
+from nn_core.errors import ArgumentTypeError, IntegerRangeError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +42,17 @@ def whole(value: Any) -> int:
         raise
 
 
+def not_whole(text: str, value: Any) -> ArgumentTypeError:
+    """Return the exception for `value`, of which `text` says what it must be.
+
+    Example:
+        >>> not_whole("axis must be an integer", 1e30)
+        IntegerRangeError('axis must be an integer, got 1e+30')
+    """
+    is_large = isinstance(value, FLOATS) and bool(abs(value) >= 2**63)
+    return (IntegerRangeError if is_large else ArgumentTypeError)(f"{text}, got {value!r}{fraction_hint(value)}")
+
+
 def is_number(value: Any) -> bool:
     """Return whether `value` is one integer or floating-point number, also as an array without axes, and no sequence."""
     return isinstance(value, (int, np.integer, *FLOATS)) or (isinstance(value, np.ndarray) and value.shape == ())
@@ -50,7 +61,7 @@ def is_number(value: Any) -> bool:
 def fraction_hint(value: Any) -> str:
     """Return the line of advice for a message about a value that is not whole; empty where there is none."""
     number = value.item() if isinstance(value, np.ndarray) and value.shape == () else value
-    has_fraction = isinstance(number, FLOATS) and bool(np.isfinite(number))
+    has_fraction = isinstance(number, FLOATS) and bool(np.isfinite(number)) and number != np.floor(number)
     return f"\n  hint: // divides without a fraction, or int(...) drops the one of {value!r}" if has_fraction else ""
 
 
@@ -114,8 +125,7 @@ def _as_whole(function: str, name: str, value: Any) -> Any:
         try:
             return whole(value)
         except TypeError as error:
-            text = f"{function}: {name} must be an integer, got {value!r}{fraction_hint(value)}"
-            raise ArgumentTypeError(text) from error
+            raise not_whole(f"{function}: {name} must be an integer", value) from error
     if isinstance(value, (tuple, list)) and not _ONLY_INTS.issuperset(map(type, value)):
         return type(value)([_as_whole(function, f"each of {name}", item) for item in value])
     return value

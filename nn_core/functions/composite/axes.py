@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, overload
 
-from nn_core.engine.error_messages.whole import fraction_hint, is_number, whole
-from nn_core.errors import ArgumentTypeError
+from nn_core.engine.error_messages.whole import is_number, not_whole, whole
 
 Axes: TypeAlias = SupportsIndex | Sequence[int]
 
@@ -23,4 +22,4 @@ def listed(axes: Axes | None, name: str = "axis") -> Sequence[int] | None:
         return (whole(axes),)
     except TypeError as error:
         # the function that is called puts its own name in the place of the first word
-        raise ArgumentTypeError(f"sum: {name} must be an integer, got {axes!r}{fraction_hint(axes)}") from error
+        raise not_whole(f"sum: {name} must be an integer", axes) from error

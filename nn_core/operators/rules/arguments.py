@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.engine.error_messages.synonyms import suggestion
-from nn_core.engine.error_messages.whole import fraction_hint, is_number, whole
-from nn_core.errors import ArgumentError, ArgumentTypeError, SpecError
+from nn_core.engine.error_messages.whole import is_number, not_whole, whole
+from nn_core.errors import ArgumentError, ArgumentTypeError, IntegerRangeError, SpecError
 from nn_core.operators.rules.defaults import ADJUSTMENTS, DEFAULT_RULES, Adjustment, DefaultRule, OneNumber, one_number
 from nn_core.operators.spec.model import ArgSpec, ArgValue, FunctionSpec, Required
 from nn_core.typing import Shape
@@ -156,9 +156,9 @@ def _to_int(name: str, value: Any) -> int:
     try:
         number = whole(value)
     except TypeError as error:
-        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}{fraction_hint(value)}") from error
+        raise not_whole(f"{name} must be an integer", value) from error
     if not -_INT_LIMIT <= number < _INT_LIMIT:
-        raise ArgumentError(f"{name} must be an integer of 64 bits, got {_shortened(number)}")
+        raise IntegerRangeError(f"{name} must be an integer of 64 bits, got {_shortened(number)}")
     return number
 
 
