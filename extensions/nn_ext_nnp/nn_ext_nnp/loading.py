@@ -1,7 +1,7 @@
 """Everything that files say about training and inference, as objects; see `nn_core.utils.load`."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -67,6 +67,14 @@ class Assign:
     dataset_assign: dict[nn.Variable, str] = field(default_factory=dict)
     generator_assign: dict[nn.Variable, tuple[str, float]] = field(default_factory=dict)
     data_iterators: dict[str, Callable[[], Any] | None] = field(default_factory=dict)
+    _sinks: dict[tuple[nn.Variable, ...], nn.Variable] = field(default_factory=dict, repr=False, compare=False)
+
+    def _whole(self, variables: Iterable[nn.Variable]) -> nn.Variable:
+        """Return a variable that computes several: the same one each time, as another graph would need another plan."""
+        key = tuple(variables)
+        if key not in self._sinks:
+            self._sinks[key] = F.sink(*key)
+        return self._sinks[key]
 
 
 @dataclass(slots=True)
@@ -87,7 +95,7 @@ class Optimizer(Assign):
     @property
     def target(self) -> nn.Variable:
         """The variable that computes all losses: the loss itself if it is the only one."""
-        return self.loss_variables[0] if len(self.loss_variables) == 1 else F.sink(*self.loss_variables)
+        return self.loss_variables[0] if len(self.loss_variables) == 1 else self._whole(self.loss_variables)
 
     @property
     def scheduler(self) -> Schedule | None:
@@ -104,7 +112,7 @@ class Monitor(Assign):
     @property
     def target(self) -> nn.Variable:
         """The variable that computes all that is watched."""
-        return F.sink(*self.monitor_variables)
+        return self._whole(self.monitor_variables)
 
 
 @dataclass(slots=True)
@@ -123,12 +131,12 @@ class Executor(Assign):
     @property
     def forward_target(self) -> nn.Variable:
         """The variable that computes all outputs."""
-        return F.sink(*self.output_assign)
+        return self._whole(self.output_assign)
 
     @property
     def backward_target(self) -> nn.Variable:
         """The variable that computes all losses."""
-        return F.sink(*self.loss_variables)
+        return self._whole(self.loss_variables)
 
 
 @dataclass(slots=True)

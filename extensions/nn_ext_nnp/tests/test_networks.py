@@ -52,6 +52,20 @@ def test_everything_about_training_is_read():
     assert list(info.monitors) == ["valid_error"] and info.datasets["d"].uri == "a.csv"
 
 
+def test_targets_are_the_same_variables_each_time():
+    """A new graph would need a new plan in each step of a training."""
+    info = load(DATA / "convnet.nnp", prepare_data_iterator=False)
+    executor, monitor = info.executors["rt"], info.monitors["valid_error"]
+    assert executor.forward_target is executor.forward_target
+    assert monitor.target is monitor.target
+    optimizer = info.optimizers["opt"]
+    optimizer.loss_variables = [*optimizer.loss_variables, *executor.output_assign]
+    assert optimizer.target is optimizer.target
+    assert optimizer.target.parent.inputs == optimizer.loss_variables
+    optimizer.loss_variables = optimizer.loss_variables[::-1]
+    assert optimizer.target.parent.inputs == optimizer.loss_variables
+
+
 def test_both_kinds_of_states_are_the_same():
     found = []
     for name in FILES[:2]:

@@ -8,7 +8,6 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 import nn_core as nn
-import nn_core.functions as F
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_ext_onnx.importing.models import Loader, Network, read_model
 from nn_ext_onnx.importing.sequences import equal
@@ -76,8 +75,7 @@ def _result(output: Any, dtype: np.dtype[Any]) -> Any:
 def _compute(outputs: Sequence[nn.Variable]) -> None:
     for output in outputs:
         output.persistent = True
-    if outputs:
-        (outputs[0] if len(outputs) == 1 else F.sink(*outputs)).forward()
+    nn.forward_all(outputs)  # a sink would be a new graph, and need a new plan, in each run
 
 
 def _fits(network: Network, arrays: dict[str, Any]) -> bool:

@@ -20,6 +20,7 @@ from nn_ext_onnx.backend import prepare, run_model, supports_device
 from nn_ext_onnx.importing.external import to_array
 from nn_ext_onnx.importing.values import UnsupportedError
 from nn_ext_onnx.table import ONE_WAY as ONE_WAY_FUNCTIONS
+from tests.calls import n_calls
 from tools.nnabla.nnabla_samples import SAMPLES
 
 #: Functions that are written with operators that cannot be read yet, and those that cannot be written.
@@ -375,6 +376,15 @@ def test_the_backend_keeps_a_graph_for_each_shape():
     assert len(prepared.networks) == 2
     assert supports_device("CPU")
     assert not supports_device("TPU")
+
+
+def test_a_prepared_model_is_planned_once():
+    """Several outputs are no new graph in each run."""
+    chain = " ".join(f"h{n + 1} = Tanh(h{n})" for n in range(40))
+    text = f"(float[3] x) => (float[3] y, float[3] z) {{ h0 = Exp(x) {chain} y = Sin(h40) z = Cos(h40) }}"
+    prepared, values = prepare(text_model(text)), [np.zeros(3, np.float32)]
+    first, _, later = (n_calls(prepared.run, values) for _ in range(3))
+    assert 3 * later < first
 
 
 def test_the_door_reads_networks(tmp_path):

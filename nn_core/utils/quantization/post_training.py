@@ -15,7 +15,7 @@ from nn_core.function import Function
 from nn_core.graph_rewriting import copy_graph, functions_of, network_ports
 from nn_core.utils.quantization.calibration import Array, Range, batches_of, require_method
 from nn_core.utils.quantization.lowering import Lowering, key_of
-from nn_core.variable import Variable
+from nn_core.variable import Variable, forward_all
 
 
 class QuantizedNetwork:
@@ -58,7 +58,7 @@ class QuantizedNetwork:
         for variable, array in zip(self.inputs.values(), arrays, strict=True):
             variable.d = array
         results = list(self.outputs.values())
-        F.sink(*results).forward(clear_buffer=True) if len(results) > 1 else results[0].forward(clear_buffer=True)
+        forward_all(results, clear_buffer=True)
         found = tuple(np.array(result.d) for result in results)
         return found if len(found) > 1 else found[0]
 

@@ -13,6 +13,7 @@ from nn_core.graph_rewriting import functions_of
 from nn_core.utils.data_iterator import data_iterator_simple
 from nn_core.utils.quantization import quantize
 from nn_core.utils.quantization.calibration import Range, scale_of
+from tests.calls import n_calls
 
 
 def convolutional(x, *, batch_stat=False):
@@ -87,6 +88,17 @@ def test_weights_have_a_scale_for_each_filter(rng):
     x.d = samples[:1]
     y.forward()
     assert (np.abs(found - y.d).max(axis=(0, 2, 3)) / np.abs(y.d).max(axis=(0, 2, 3))).max() < 0.02
+
+
+def test_several_results_are_planned_once(rng):
+    x = nn.Variable((2, 3))
+    h = x
+    for n in range(10):
+        h = F.tanh(PF.affine(h, 3, name=str(n)))
+    samples = rng.normal(size=(2, 3)).astype(np.float32)
+    network = quantize({"a": PF.affine(h, 2, name="a"), "b": PF.affine(h, 2, name="b")}, [x], calibration=samples)
+    first, _, later = (n_calls(network, samples) for _ in range(3))
+    assert 3 * later < first
 
 
 def test_batches_come_in_several_forms(rng):

@@ -10,7 +10,6 @@ import click
 import numpy as np
 
 import nn_core as nn
-import nn_core.functions as F
 from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, open_to_read, path_below, say
 from nn_core.utils.data_iterator import DataIterator, data_iterator_cache, data_iterator_csv_dataset
 from nn_core.utils.data_source_implements import CacheDataSource
@@ -79,8 +78,7 @@ def compute(executor: Executor) -> list[Array]:
         network = built_for_values(executor.network)
         if not outputs or network is not executor.network:
             outputs = [network.variables[names[variable]].apply(persistent=True) for variable in executor.output_assign]
-            root = outputs[0] if len(outputs) == 1 else F.sink(*outputs)
-        root.forward(clear_buffer=True)
+        nn.forward_all(outputs, clear_buffer=True)
         passes.append([np.array(output.d, np.float32) for output in outputs])
     return [_combined(executor.repeat_evaluation_type, values) for values in zip(*passes, strict=True)]
 
