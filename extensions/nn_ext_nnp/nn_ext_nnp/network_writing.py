@@ -18,6 +18,8 @@ from nn_ext_nnp.settings import write_settings
 
 #: Functions whose setting `shape` has the number of samples in front.
 _SHAPED: Final = ("Reshape", "Broadcast", "Constant", "Rand", "Randint", "Randn", "RandBinomial", "RandBeta", "RandGamma")
+#: Poolings, which have two or three spatial axes in files.
+_POOLINGS: Final = ("MaxPooling", "AveragePooling", "SumPooling")
 #: Functions that broadcast here, while those of files take operands of one shape.
 _OF_ONE_SHAPE: Final = ("BinaryCrossEntropy", "BinaryError", "SigmoidCrossEntropy")
 
@@ -107,6 +109,11 @@ def _require_representable(network: str, order: Sequence[Function]) -> None:
         unread = KNOWN_OPERATORS.refusal(function.node.spec, function.args, function.node.inputs)
         if unread is not None:
             raise ArgumentError(f"save: functions of network {network!r} must have a form in files, got: {unread.reason}")
+        if function.name in _POOLINGS and len(function.args["kernel"]) > 3:
+            raise ArgumentError(
+                f"save: poolings of network {network!r} must have at most three spatial axes, got {function.name} with "
+                f"kernel {tuple(function.args['kernel'])}"
+            )
         if function.name in OTHER_LAYOUT:
             raise ArgumentError(
                 f"save: functions of network {network!r} must have the layout of NNabla's, got {function.name}, whose "
@@ -133,7 +140,15 @@ class _NetworkWriter:
     def add(self, function: Function) -> None:
         if function.name == "BatchMatmul" and all(variable.ndim == 2 for variable in function.inputs):
             self._add_product(function)
-            return
+        elif function.name in _POOLINGS and len(function.args["kernel"]) == 1:
+            self._add_pooling(function)
+        elif function.name == "GlobalAveragePooling" and function.inputs[0].ndim != 4:
+            self._add_means(function)
+        else:
+            self._add_alike(function)
+
+    def _add_alike(self, function: Function) -> None:
+        """Write a function as it is, but for operands that are aligned."""
         inputs = self._operands(function)
         made = message("Function", type=function.name, name=self._fresh(function.name))
         made.input.extend(inputs)
@@ -158,6 +173,30 @@ class _NetworkWriter:
         made.input.extend(operands)
         made.output.append(self.name_of(function.results[0], "Affine_out"))
         write_settings(made, {"base_axis": 1})
+        self.functions.append(made)
+
+    def _add_pooling(self, function: Function) -> None:
+        """Write a pooling along one axis as one of images with one row."""
+        x, (y,) = function.inputs[0], function.results
+        _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
+        place = x.ndim - 1 - bool(settings["channel_last"])
+        rows, pooled = ((*shape[:place], 1, *shape[place:]) for shape in (x.shape, y.shape))
+        image = self._moved("Reshape", self.name_of(x, f"{function.name}_in"), rows, {"shape": rows, "inplace": True})
+        settings |= {name: (1, *settings[name]) for name in ("kernel", "stride")} | {"pad": (0, *settings["pad"])}
+        result = self._moved(function.name, image, pooled, settings)
+        made = message("Function", type="Reshape", name=self._fresh("Reshape"))
+        made.input.append(result)
+        made.output.append(self.name_of(y, f"{function.name}_out"))
+        write_settings(made, {"shape": tuple(y.shape), "inplace": True})
+        self.functions.append(made)
+
+    def _add_means(self, function: Function) -> None:
+        """Write means of all spatial axes, which are those of images in files."""
+        x, (y,) = function.inputs[0], function.results
+        made = message("Function", type="Mean", name=self._fresh("Mean"))
+        made.input.append(self.name_of(x, f"{function.name}_in"))
+        made.output.append(self.name_of(y, f"{function.name}_out"))
+        write_settings(made, {"axes": tuple(range(2, x.ndim)), "keep_dims": True})
         self.functions.append(made)
 
     def _operands(self, function: Function) -> list[str]:

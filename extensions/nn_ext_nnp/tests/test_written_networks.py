@@ -12,6 +12,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.errors import ArgumentError
 from nn_core.ext import find_extension
+from nn_core.graph_rewriting import functions_of
 from nn_core.utils.load import load
 from nn_core.utils.nnp_graph import NnpLoader
 from nn_core.utils.save import create_proto, save
@@ -164,6 +165,44 @@ def test_products_of_matrices_are_functions_of_files(tmp_path, flags):
         again.inputs["x"].d = x.d
         again.outputs["y"].forward()
     np.testing.assert_allclose(again.outputs["y"].d, y.d, rtol=1e-6)
+
+
+@pytest.mark.parametrize("pool", [F.max_pooling, F.average_pooling, F.sum_pooling])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_poolings_along_one_axis_are_those_of_images(tmp_path, pool, is_last):
+    """Poolings of NNabla have two or three spatial axes."""
+    x = nn.Variable.from_numpy_array(np.random.default_rng(0).normal(size=(2, 9, 4)))
+    y = F.tanh(pool(x, (3,), (2,), ignore_border=False, pad=(1,), channel_last=is_last))
+    y.forward()
+    save(tmp_path / "a.nnp", contents(x, y), variable_batch_size=True)
+    for samples in (2, 3):
+        with nn.parameter_scope("", {}):
+            again = NnpLoader(str(tmp_path / "a.nnp")).get_network("net", batch_size=samples)
+            kernels = [f.args["kernel"] for f in functions_of(list(again.outputs.values())) if "Pooling" in f.name]
+            assert kernels == [[1, 3]]
+            again.inputs["x"].d = np.resize(x.d, (samples, 9, 4))
+            again.outputs["y"].forward()
+        np.testing.assert_array_equal(again.outputs["y"].d[:2], y.d)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8), (2, 3, 4, 5, 6)])
+def test_global_poolings_of_other_than_images_are_means(tmp_path, shape):
+    """GlobalAveragePooling of NNabla has results with four axes."""
+    x = nn.Variable.from_numpy_array(np.random.default_rng(0).normal(size=shape))
+    y = F.global_average_pooling(x)
+    y.forward()
+    save(tmp_path / "a.nnp", contents(x, y))
+    again = load(tmp_path / "a.nnp").networks["net"]
+    assert again.outputs["y"].parent.name == "Mean"
+    again.inputs["x"].d = x.d
+    again.outputs["y"].forward()
+    np.testing.assert_allclose(again.outputs["y"].d, y.d, rtol=1e-6)
+
+
+def test_poolings_of_many_axes_are_refused():
+    x = nn.Variable((1, 2, 4, 4, 4, 4))
+    with pytest.raises(ArgumentError, match=r"at most three spatial axes, got MaxPooling with kernel \(2, 2, 2, 2\)"):
+        save(io.BytesIO(), contents(x, F.max_pooling(x, (2, 2, 2, 2))))
 
 
 def test_a_configuration_without_a_context_names_the_current_one():
