@@ -559,12 +559,14 @@ class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
 
     def __bool__(self) -> bool:
         spec = self._spec()
-        if spec is not None and spec.name in COMPARISONS:
+        if spec is None or spec.name not in COMPARISONS:
+            return True
+        if self.size != 1:
             raise ArgumentError(
                 f"bool: a comparison of arrays must not be used as one truth value, got the result of {spec.api} of shape "
                 f"{self.shape}\n  hint: use y.d.all() or y.d.any() of a computed y, or F.where to choose element by element"
             )
-        return True
+        return bool(self.item())
 
     def __repr__(self) -> str:
         return display_line(type(self).__name__, self._facts(), self._values_on_host())

@@ -18,8 +18,8 @@ from nn_core.core.members import SUBMODULE_MARK as SUBMODULE_MARK
 from nn_core.core.members import Path, found_in, is_computed, place_of, require_no_set, take_over
 from nn_core.core.memo import ParamMemo as ParamMemo
 from nn_core.core.memo import insert_parent_name as insert_parent_name
+from nn_core.core.names_elsewhere import NamesElsewhere
 from nn_core.core.tree import html_tree, shown, tree
-from nn_core.engine.error_messages.attributes import Misnamed
 from nn_core.engine.error_messages.refusal import checked_flag, door
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import HOLDERS
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _OWN: Final = frozenset({"_called", "_evaluates", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
 
 
-class Module:
+class Module(NamesElsewhere):
     """Base class of modules: a subclass makes its submodules in ``__init__`` and computes in ``call``.
 
     Parametric functions that methods of a module use keep their parameters in the module, whatever scope the method is
@@ -130,15 +130,6 @@ class Module:
         forward = inspect.getattr_static(type(self), "forward", None)
         hint = "\n  hint: rename forward() to call()" if inspect.isfunction(forward) else ""
         raise NotImplementedError(f"{type(self).__name__}: call() must be defined{hint}")
-
-    if not TYPE_CHECKING:  # so that checkers let subclasses define them
-        # What other libraries have under these names; subclasses may use them for something of their own.
-        parameters = Misnamed("get_parameters() has the parameters by name; solver.set_parameters(net.get_parameters())")
-        named_parameters = Misnamed("get_parameters() has the parameters by name")
-        state_dict = Misnamed("get_parameters() has the parameters by name; save_parameters(path) writes them")
-        load_state_dict = Misnamed("load_parameters(path) reads a file, set_parameters(params) takes Variables by name")
-        forward = Misnamed("net(x) builds the graph, which call() of the class defines; net(x).forward() computes it")
-        modules = Misnamed("walk() has all modules with their paths, submodules those of this one by name")
 
     # -- the tree of modules ---------------------------------------------------------------------------------------
 

@@ -236,6 +236,20 @@ def test_comparisons_of_arrays_are_no_truth_value():
     assert bool(a) is True
 
 
+def test_a_comparison_of_one_element_is_a_truth_value_once_it_is_computed():
+    a = nn.Variable.from_numpy_array([1.0, 2.0])
+    with nn.auto_forward():
+        assert bool(F.mean(a) < 2) is True
+        assert bool(F.mean(a) > 2) is False
+        assert [float(value) for value in sorted(a, key=float, reverse=True)] == [2, 1]
+        assert float(max(a)) == 2
+        with pytest.raises(ArgumentError, match=r"^bool: .* got the result of less_scalar of shape \(2,\)"):
+            bool(a < 2)
+    with pytest.raises(GraphError, match="must be computed"):
+        bool(F.mean(a) < 2)
+    assert bool(F.mean(a)) is True  # as a Variable always was
+
+
 #: The modules that bind methods to Variable and NdArray.
 BINDERS = ("nn_core.engine.arrays.operators", "nn_core.engine.arrays.indexing")
 

@@ -231,6 +231,8 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "a matrix for a sequence": (lambda: L.LSTM(4)(filled(ROWS)), ShapeError, "^LSTM: x must have 3 axes"),
     "parameters()": (lambda: network().parameters(), UnknownAttributeError, "hint: get_parameters()"),  # type: ignore[attr-defined]
     "state_dict()": (lambda: network().state_dict(), UnknownAttributeError, "hint: .*save_parameters"),  # type: ignore[attr-defined]
+    "fit()": (lambda: network().fit, UnknownAttributeError, r"hint: nn_core\.training\.fit"),  # type: ignore[attr-defined]
+    "to()": (lambda: network().to("cuda"), UnknownAttributeError, "hint: .*context_scope"),  # type: ignore[attr-defined]
     "forward(x)": (lambda: network().forward(filled(ROWS)), UnknownAttributeError, r"hint: net\(x\)"),  # type: ignore[attr-defined]
 }
 
