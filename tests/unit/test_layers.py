@@ -222,10 +222,10 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "no groups": (lambda: L.GroupNorm(0), ArgumentError, "^GroupNorm: num_groups must be"),
     "a probability above 1": (lambda: L.Dropout(1.5), ArgumentError, "^Dropout: p must be at least 0 and less than 1"),
     "bias=": (lambda: L.Affine(3, bias=False), SignatureError, "^Affine: .*'bias'; did you mean 'with_bias'"),  # type: ignore[call-arg]
-    "inputs of Linear": (lambda: L.Linear(64, 1), SignatureError, "^Affine: .* at most 1 .* got 2\n  hint: the first input"),  # type: ignore[misc]
-    "inputs of Conv": (lambda: L.Conv(3, 16, 3), SignatureError, "^Conv: .* at most 2 .*\n  hint: the first input"),  # type: ignore[misc]
-    "inputs of LSTM": (lambda: L.LSTM(8, 16), SignatureError, "^LSTM: .* at most 1 .*\n  hint: the first input"),  # type: ignore[misc]
-    "channels of BatchNorm": (lambda: L.BatchNorm(16), SignatureError, "^BatchNorm: .* at most 0 .*\n  hint: "),  # type: ignore[misc]
+    "inputs of Linear": (lambda: L.Linear(64, 1), SignatureError, "^Affine: .* at most 1 .* got 2\n  hint: the first input"),  # type: ignore[call-arg]
+    "inputs of Conv": (lambda: L.Conv(3, 16, 3), SignatureError, "^Conv: .* at most 2 .*\n  hint: the first input"),  # type: ignore[call-arg]
+    "inputs of LSTM": (lambda: L.LSTM(8, 16), SignatureError, "^LSTM: .* at most 1 .*\n  hint: the first input"),  # type: ignore[call-arg]
+    "channels of BatchNorm": (lambda: L.BatchNorm(16), SignatureError, "^BatchNorm: .* at most 0 .*\n  hint: "),  # type: ignore[call-arg]
     "Conv2d": (lambda: L.Conv2d, UnknownAttributeError, "'Conv2d'; did you mean 'Conv'"),  # type: ignore[attr-defined]
     "Dense": (lambda: L.Dense, UnknownAttributeError, "'Dense'; did you mean 'Affine'"),  # type: ignore[attr-defined]
     "a matrix for a sequence": (lambda: L.LSTM(4)(filled(ROWS)), ShapeError, "^LSTM: x must have 3 axes"),
