@@ -91,7 +91,7 @@ class FileFormatError(NNCoreError, ValueError):
     """
 
     def __init__(self, text: object = "") -> None:
-        super().__init__(_cut(escaped(str(text))))
+        super().__init__(cut(escaped(str(text))))
 
 
 def quoted(text: object, longest: int = 60) -> str:
@@ -115,7 +115,8 @@ def _with_short_words(text: str) -> str:
     return _LONG_WORD.sub(lambda found: f"{found[0][:_WORD_ENDS]}[...]{found[0][-_WORD_ENDS:]}", text)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Return `text` without the middle of one that is too long to be read."""
     if len(text) <= _LONGEST_START + _LONGEST_END:
         return text
     return f"{text[:_LONGEST_START]} [...] {text[-_LONGEST_END:]}"

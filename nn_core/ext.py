@@ -50,6 +50,7 @@ from nn_core.errors import ShapeError as ShapeError
 from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
 from nn_core.files import budget as budget
+from nn_core.files import naming_file as naming_file
 from nn_core.files import open_to_read as open_to_read
 from nn_core.files import read_entries as read_entries
 from nn_core.files import write_entries as write_entries
@@ -169,6 +170,7 @@ __all__ = [
     "is_enabled",
     "kernel",
     "list_offers",
+    "naming_file",
     "num_threads",
     "open_to_read",
     "parameter_of",

@@ -16,6 +16,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.files.atomic import require_regular
 from nn_core.files.hdf5 import require_stored
+from nn_core.files.naming import naming_file
 from nn_core.random import Rng
 
 
@@ -119,7 +120,8 @@ class NumpyDataSource(ArrayDataSource):
             raise MissingFileError(f"NumpyDataSource: files must exist, got none for {str(path)!r}", str(path)) from error
         except Exception as error:  # NumPy has many for damaged files
             raise FileFormatError(f"{path}: the file must hold arrays of NumPy, got: {error}") from error
-        super().__init__(arrays, shuffle, rng)
+        with naming_file(path):
+            super().__init__(arrays, shuffle, rng)
 
 
 class Hdf5DataSource(OrderedDataSource):
@@ -164,7 +166,7 @@ class Hdf5DataSource(OrderedDataSource):
             raise FileFormatError(f"{path}: {error}") from error
         except FileNotFoundError as error:
             raise MissingFileError(f"Hdf5DataSource: file must exist, got none for {str(path)!r}", str(path)) from error
-        except (OSError, KeyError, TypeError) as error:
+        except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:  # h5py has all
             wanted = f" {variables}" if variables else ""
             raise FileFormatError(f"{path}: the file must hold the datasets{wanted}, got: {error}") from error
         if len(set(lengths.values())) != 1:

@@ -19,5 +19,6 @@ from nn_core.files.formats import extension_of as extension_of
 from nn_core.files.formats import read_entries as read_entries
 from nn_core.files.formats import write_entries as write_entries
 from nn_core.files.formats import written_extension as written_extension
+from nn_core.files.naming import naming_file as naming_file
 from nn_core.files.writers import wait_for_writers as wait_for_writers
 from nn_core.files.writers import writing_into as writing_into

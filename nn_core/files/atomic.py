@@ -1,6 +1,7 @@
 """Files that are replaced as a whole, and the removal of what killed processes left of them."""
 
 import errno
+import io
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, MissingFileError, quoted
+from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, HostMemoryError, MissingFileError, quoted
 from nn_core.files.entries import PathOrFile
 
 fcntl: Any
@@ -157,7 +158,7 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
     """
     try:
         require_regular(path)
-        return Path(path).open("rb")
+        return io.BufferedReader(_File(os.fspath(path)))
     except FileNotFoundError as error:
         name = os.fspath(path)
         hint = "" if Path(path).is_absolute() else f"\n  hint: the path is relative to {Path.cwd()}"
@@ -170,6 +171,34 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
         if error.errno not in (errno.ELOOP, errno.ENAMETOOLONG):  # the others, such as permissions, are not about the path
             raise
         raise FileFormatError(f"{_shown(path)}: it must be a regular file, got: {error.strerror}") from error
+
+
+class _File(io.FileIO):
+    """A file whose errors while it is read name it: those of the system, and a size beyond the memory, as of a sparse file."""
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what fits into a buffer."""
+        with self._named():
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        """Read all that is left."""
+        with self._named():
+            return super().readall()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except IsADirectoryError:  # opening refuses folders
+            raise
+        except OSError as error:
+            raise FileFormatError(f"{_shown(self.name)}: the file must be readable, got: {error.strerror}") from error
+        except MemoryError as error:
+            size = os.fstat(self.fileno()).st_size
+            raise HostMemoryError(
+                f"{_shown(self.name)}: the file must fit into the memory of the host, got {size} bytes"
+            ) from error
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.parameter_sources import HasParameters, ParameterSource, parameters_of
 from nn_core.errors import ArgumentError
-from nn_core.files import Entry, PathOrFile
+from nn_core.files import Entry, PathOrFile, naming_file
 from nn_core.io.parameters import LoadReport, Parameters, load_into, read_parameters
 from nn_core.variable import Variable
 
@@ -125,7 +125,7 @@ def swap_parameters(
         is_path = isinstance(source, (str, os.PathLike))
         new = read_parameters("swap_parameters", source, None if is_path else extension)
     own = parameters_of("swap_parameters", params)
-    with _GATE.alone("swap_parameters"):
+    with naming_file(source), _GATE.alone("swap_parameters"):
         return load_into("swap_parameters", new, own, own.get, _never, lambda key: False, strict=True)
 
 

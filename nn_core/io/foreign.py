@@ -11,7 +11,7 @@ import numpy as np
 
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, NNCoreError, ShapeError
-from nn_core.files import Entry, PathOrFile, extension_of, read_entries
+from nn_core.files import Entry, PathOrFile, extension_of, naming_file, read_entries
 from nn_core.io.parameters import LoadReport
 from nn_core.typing import Shape
 from nn_core.variable import Variable
@@ -150,12 +150,13 @@ def load_foreign(
     layout: Layout,
 ) -> LoadReport:
     """Let parameters take over the tensors of a file of another framework: all of them or, after an error, none."""
-    is_path = not hasattr(path, "read")
-    tensors = read_entries(path, extension_of(function, path, None if is_path else ".safetensors"))
-    own = parameters_of(function, parameters, argument="parameters")
-    conversion = converted(function, tensors, layers, own, layout)
-    for name, array in conversion.values.items():
-        own[name].d = array
+    with naming_file(path):
+        is_path = not hasattr(path, "read")
+        tensors = read_entries(path, extension_of(function, path, None if is_path else ".safetensors"))
+        own = parameters_of(function, parameters, argument="parameters")
+        conversion = converted(function, tensors, layers, own, layout)
+        for name, array in conversion.values.items():
+            own[name].d = array
     missing = tuple(name for name in own if name not in conversion.values)
     unexpected = tuple(name for name in tensors if name not in conversion.used and not name.endswith(layout.ignored))
     return LoadReport(loaded=tuple(conversion.values), missing=missing, unexpected=unexpected)

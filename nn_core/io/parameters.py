@@ -15,7 +15,7 @@ from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
-from nn_core.files import Entry, PathOrFile, extension_of, read_entries, write_entries, written_extension
+from nn_core.files import Entry, PathOrFile, extension_of, naming_file, read_entries, write_entries, written_extension
 from nn_core.files.network_package import HINT
 from nn_core.io.checkpoints import parameters_among
 from nn_core.io.renaming import Rename, renamed
@@ -175,14 +175,15 @@ def load_parameters(
     extension = None if is_path else extension
     if isinstance(params, Loads):
         return params.load_parameters(path, extension=extension, strict=strict, rename=rename)
-    source = read_parameters("load_parameters", path, extension, rename)
-    if params is not None:
-        chosen = parameters_of("load_parameters", params)
-        return load_into("load_parameters", source, chosen, chosen.get, _never, lambda key: False, strict)
-    find = partial(_present, file=source.file)
-    report = load_into("load_parameters", source, get_parameters(grad_only=False), find, set_parameter, strict=strict)
-    if report.created and not report.loaded:
-        _warn_of_modules(source.file, report)
+    with naming_file(path):
+        source = read_parameters("load_parameters", path, extension, rename)
+        if params is not None:
+            chosen = parameters_of("load_parameters", params)
+            return load_into("load_parameters", source, chosen, chosen.get, _never, lambda key: False, strict)
+        find = partial(_present, file=source.file)
+        report = load_into("load_parameters", source, get_parameters(grad_only=False), find, set_parameter, strict=strict)
+        if report.created and not report.loaded:
+            _warn_of_modules(source.file, report)
     return report
 
 

@@ -18,7 +18,7 @@ from nn_core.core.module import Module
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import require_like
 from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
-from nn_core.files import Entry, extension_of, read_entries, remove_leftovers, write_entries, written_extension
+from nn_core.files import Entry, extension_of, naming_file, read_entries, remove_leftovers, write_entries, written_extension
 from nn_core.logger import logger
 from nn_core.settings import num_threads
 from nn_core.training.needed_plugins import hint_of_missing, plugins_behind
@@ -112,6 +112,7 @@ def read_snapshot(path: PathLike) -> Snapshot:
                 f"the format must be at most {FORMAT_OF_PARTS}, got {about['format']}; it needs a newer nn_core"
             )
         states, values = unpack(tree["states"], arrays), unpack(tree["values"], arrays)
+        require_like("the states and values", [states, values], [{}, {}])  # a marked dictionary stands for something else
     except (NNCoreError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{os.fspath(path)}: {error}") from error
     if about.get(PARTS) is None:
@@ -225,7 +226,8 @@ def load_checkpoint(path: PathLike, **objects: Any) -> dict[str, Any]:
         >>> load_checkpoint("state.npz", parameters=nn.get_parameters(), solver=solver)
         {'iteration': 7}
     """
-    return restore_snapshot(f"load_checkpoint: {os.fspath(path)}", read_snapshot(path), **objects)
+    with naming_file(path):
+        return restore_snapshot(f"load_checkpoint: {os.fspath(path)}", read_snapshot(path), **objects)
 
 
 def checkpoint_path(folder: PathLike, iteration: int, prefix: str = "checkpoint", extension: str = ".npz") -> Path:
@@ -318,7 +320,8 @@ def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objec
     found = newest_whole(f"load_newest_checkpoint: {os.fspath(folder)}", folder, prefix)
     if found is None:
         return None
-    return restore_snapshot(f"load_checkpoint: {os.fspath(found[0])}", found[1], **objects)
+    with naming_file(found[0]):
+        return restore_snapshot(f"load_checkpoint: {os.fspath(found[0])}", found[1], **objects)
 
 
 def _restore(function: str, snapshot: Snapshot, objects: Mapping[str, Any]) -> None:

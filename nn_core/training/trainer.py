@@ -16,7 +16,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.runtime.limits import TimeLimit
 from nn_core.engine.runtime.schemas import checked_state_without
 from nn_core.errors import ArgumentError, CommunicationError
-from nn_core.files import wait_for_writers
+from nn_core.files import naming_file, wait_for_writers
 from nn_core.logger import logger
 from nn_core.training.checkpoint import Snapshot, from_bytes, newest_whole, restore_snapshot, take_snapshot, to_bytes
 from nn_core.training.entry import PHASES, Entry, Extension, call_each, offered, save_by_trigger
@@ -477,7 +477,8 @@ class Trainer:
             found = newest_whole(f"run: {self.out}", self.out)
             if found is not None:
                 snapshot = self._of_rank(f"resume: {found[0]}", found[1])
-                restore_snapshot(f"resume: {found[0]}", snapshot, trainer=self, **self._objects)
+                with naming_file(found[0]):
+                    restore_snapshot(f"resume: {found[0]}", snapshot, trainer=self, **self._objects)
                 logger.info("training is resumed from %s", found[0])
         except Exception as error:
             failure = error

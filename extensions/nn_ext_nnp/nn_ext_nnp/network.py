@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, function_spec
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, function_spec, naming_file
 from nn_core.parameter import get_parameter_or_create
 from nn_ext_nnp.application import apply_function
 from nn_ext_nnp.initial import initial_values
@@ -294,7 +294,13 @@ def build(
         ArgumentError: when the number of samples is not known.
         FileFormatError: when a function does not take its inputs; names it.
     """
-    samples = plan.batch_size if batch_size is None else batch_size
+    with naming_file(plan.file):
+        return _built(plan, plan.batch_size if batch_size is None else batch_size, rng, make or {})
+
+
+def _built(
+    plan: NetworkPlan, samples: int, rng: np.random.Generator | None, make: Mapping[str, Callable[..., Any]]
+) -> Network:
     network = Network(plan.name, samples, plan)
     inputs, outputs = plan.inputs, plan.outputs
     if samples < 1 and any(dim < 1 for v in inputs for dim in v.shape):
@@ -304,8 +310,7 @@ def build(
         )
     _add_leaves(network, plan, rng)
     for function in plan.functions:
-        custom = None if make is None else make.get(function.name)
-        _apply(plan, function, network, samples, custom)
+        _apply(plan, function, network, samples, make.get(function.name))
     network.inputs = {v.name: network.variables[v.name] for v in inputs}
     network.outputs = {v.name: network.variables[v.name] for v in outputs}
     return network

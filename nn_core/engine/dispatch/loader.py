@@ -185,12 +185,13 @@ class Loader:
         overlays: dict[str, Mapping[str, Any]] = {}
         for package in functions:
             from nn_core.operators.spec.load import located  # yaml is needed for plugins' operators only
+            from nn_core.operators.spec.places import text_of
 
             source, file = package.spec, f"plugin {plugin.name}"
             if isinstance(source, Path):
                 if not source.is_file():  # reading a device would never end
                     raise PluginError(f"the specification must be a file, got {quoted(str(source))}")
-                source, file = source.read_text("utf-8"), str(source)
+                source, file = text_of(source), str(source)
             # with the line of each, for the messages of the checks
             for spec, place in located(source, file, known["topic"], known["tag"]):
                 specs.append(spec)

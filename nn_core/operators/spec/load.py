@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from nn_core.errors import SpecError
 from nn_core.operators.spec import model
-from nn_core.operators.spec.places import PlacedMapping, parse
+from nn_core.operators.spec.places import PlacedMapping, parse, text_of
 
 _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 #: Names that kernels, gradient rules or generated signatures use for themselves.
@@ -78,7 +78,7 @@ _REQUIRED = ("name", "api", "topic", "doc", "outputs", "backward")
 
 def load(path: str | Path) -> tuple[model.FunctionSpec, ...]:
     """Read the specifications in the YAML file `path`."""
-    return loads(Path(path).read_text(encoding="utf-8"), str(path))
+    return loads(text_of(Path(path)), str(path))
 
 
 def loads(text: str, file: str = "<text>") -> tuple[model.FunctionSpec, ...]:

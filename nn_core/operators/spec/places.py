@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from nn_core.errors import SpecError
+from nn_core.errors import SpecError, quoted
 
 #: Bounds of a file: many times what the specification of the core needs.
 MAX_CHARACTERS: Final = 4_000_000
@@ -56,12 +57,36 @@ class PlacedMapping(dict[str, Any]):
 def parse(text: str, file: str) -> Any:
     """Return the content of YAML `text`, each mapping a `PlacedMapping`; duplicate keys are refused."""
     _check_size(text, file)
+    _check_characters(text, file)
     found = _parsed_json(text, file)
     if found is not None:
         return found
     from nn_core.operators.spec.yaml_text import parse_yaml  # the library for YAML, where it is needed
 
     return parse_yaml(text, file)
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        SpecError: when it is not in UTF-8.
+    """
+    content = path.read_bytes()
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SpecError(f"{path}:{line}: the file must be text in UTF-8, got the byte {content[error.start]:#x}") from error
+
+
+def _check_characters(text: str, file: str) -> None:
+    """Refuse half characters, which Python reads from bytes that are no text, and YAML has not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise SpecError(f"{file}:{line}: the text must be Unicode, got {quoted(text[error.start])}") from error
 
 
 def _parsed_json(text: str, file: str) -> list[Any] | None:

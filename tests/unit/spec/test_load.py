@@ -289,3 +289,15 @@ def test_a_part_with_equal_words_of_other_types_is_no_known_one():
     assert loads(entry % "true", "f")[0].inputs[0].optional is True
     with pytest.raises(SpecError, match="optional must be a boolean, got 1"):
         loads(entry % "1", "f")
+
+
+def test_bytes_that_are_no_text_are_refused_with_their_line(tmp_path) -> None:
+    (tmp_path / "f.yaml").write_bytes(b"- name: acme.A\n  api: \xff\n")
+    with pytest.raises(SpecError, match=r"f\.yaml:2: the file must be text in UTF-8, got the byte 0xff"):
+        load(tmp_path / "f.yaml")
+
+
+@pytest.mark.parametrize("text", ["- \ud800", '["\udcff"]'])
+def test_half_characters_are_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="f:1: the text must be Unicode"):
+        loads(text, "f")

@@ -12,9 +12,9 @@ from onnx import helper, numpy_helper, shape_inference
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.ext import NNCoreError, budget
+from nn_core.ext import FileFormatError, NNCoreError, budget
 from nn_ext_onnx.importing.bodies import attributes_of, bound
-from nn_ext_onnx.importing.external import to_array
+from nn_ext_onnx.importing.external import StoredArray, stored_or_array
 from nn_ext_onnx.importing.folding import Evaluator, computed, evaluate, require_small
 from nn_ext_onnx.importing.host import (
     as_levels,
@@ -168,9 +168,10 @@ class Builder:
     def initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         """Put the constants of a graph into a scope; floating-point ones may be trained."""
         for tensor in graph.initializer:
-            array = to_array(tensor, self.base)
-            trained = is_float(array.dtype) and array.ndim > 0
-            scope[tensor.name] = Value(tensor.name, array.dtype, array, is_parameter=trained)
+            found = stored_or_array(tensor, self.base)
+            trained = is_float(found.dtype) and len(found.shape) > 0
+            place = {"stored": found} if isinstance(found, StoredArray) else {"array": found}
+            scope[tensor.name] = Value(tensor.name, found.dtype, is_parameter=trained, **place)
         if graph.sparse_initializer:
             raise UnsupportedError("sparse initializers")
 
@@ -199,7 +200,7 @@ class Builder:
     def _node(self, proto: onnx.NodeProto, inputs: list[Value | None], scope: Scope) -> list[Value | None]:
         try:
             return self._converted(proto, inputs, scope)
-        except TooLargeError:  # not a problem of this node: functions that call each other twice make 2**depth of them
+        except (TooLargeError, FileFormatError):  # no problem of this node, but of the file
             raise
         except UnsupportedError as error:
             self._note(proto, str(error))

@@ -1,6 +1,11 @@
-"""Tensors that are kept in files beside the model: those of attributes are read into it, initializers are mapped."""
+"""Tensors that are kept in files beside the model: those of attributes are read into it, initializers when they are needed.
 
+Files are read, never mapped: a process dies of a mapped file that another program makes shorter meanwhile.
+"""
+
+import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Final
@@ -9,16 +14,65 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from nn_core.ext import FileFormatError, path_below
+from nn_core.ext import FileFormatError, open_to_read, path_below
 from nn_ext_onnx.importing.values import Array, UnsupportedError
 
 #: Types that NumPy has, with the bytes that files have.
-_MAPPED: Final = frozenset(
+_STORED: Final = frozenset(
     getattr(TensorProto, name)
     for name in (
         "FLOAT16", "FLOAT", "DOUBLE", "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"
     )
 )  # fmt: skip
+
+#: Key of external data that tells which file, in which state, a place of a large model refers to.
+IDENTITY: Final = "nn_core_identity"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An array that stays in its file until it is needed.
+
+    Attributes:
+        path: The file.
+        offset: Where it starts there.
+        dtype: Its dtype in the file.
+        shape: Its shape.
+        identity: The state of the file in which the place was checked.
+    """
+
+    path: Path
+    offset: int
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    identity: str
+
+    def read(self) -> Array:
+        """Return the numbers.
+
+        Raises:
+            FileFormatError: when the file is no longer as it was.
+        """
+        array: Array = np.empty(self.shape, self.dtype)
+        block = memoryview(array.reshape(-1).view(np.uint8))
+        try:
+            with open_to_read(self.path) as file:
+                if identity_of(os.fstat(file.fileno())) != self.identity:
+                    raise FileFormatError(f"{self.path}: the file must not change while it is read, got another state")
+                file.seek(self.offset)
+                n_read = 0
+                while n_read < len(block) and (n_more := file.readinto(block[n_read:])):  # type: ignore[attr-defined]
+                    n_read += n_more
+        except OSError as error:
+            raise FileFormatError(f"{self.path}: the file must be readable, got: {error}") from error
+        if n_read < len(block):
+            raise FileFormatError(f"{self.path}: there must be {len(block)} bytes at {self.offset}, got {n_read}")
+        return array
+
+
+def identity_of(status: os.stat_result) -> str:
+    """Return what tells a file in one state from another file, and from the same one after a change."""
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def read_external(model: onnx.ModelProto, base: Path | None) -> None:
@@ -57,21 +111,29 @@ def is_external(tensor: TensorProto) -> bool:
 
 
 def to_array(tensor: TensorProto, base: Path | None) -> Array:
-    """Return the numbers of a tensor; those in a file are not in memory before they are read.
+    """Return the numbers of a tensor.
 
     Raises:
-        FileFormatError: when the file is missing, too short, or outside of the folder of the model.
+        FileFormatError: when its file is missing, too short, or outside of the folder of the model.
         UnsupportedError: when they do not fit its type and shape.
     """
+    found = stored_or_array(tensor, base)
+    return found.read() if isinstance(found, StoredArray) else found
+
+
+def stored_or_array(tensor: TensorProto, base: Path | None) -> Array | StoredArray:
+    """Return the numbers of a tensor, or where in a file they are; raises what `to_array` does."""
     try:
         if not is_external(tensor):
             return np.asarray(numpy_helper.to_array(tensor))
-        if tensor.data_type not in _MAPPED:
+        if tensor.data_type not in _STORED:
             copy = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
             copy.raw_data = _content(tensor, base)
             return np.asarray(numpy_helper.to_array(copy))
-        return _mapped(tensor, base)
+        return _stored(tensor, base)
     except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, FileFormatError):
+            raise
         raise UnsupportedError(f"tensor {tensor.name!r}: {error}") from error
 
 
@@ -94,23 +156,22 @@ def _of_attributes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
         yield from (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors)
 
 
-def _mapped(tensor: TensorProto, base: Path | None) -> Array:
+def _stored(tensor: TensorProto, base: Path | None) -> Array | StoredArray:
     path, offset, length = _place(tensor, base)
     dtype, shape = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)), tuple(tensor.dims)
-    if length != prod(shape) * dtype.itemsize:
+    if length != prod(shape) * dtype.itemsize or min(shape, default=0) < 0:
         raise ValueError(f"{length} bytes for the shape {shape} of {dtype}")
     if not length:
         return np.zeros(shape, dtype)
-    try:
-        return np.asarray(np.memmap(path, dtype.newbyteorder("<"), "r", offset, shape))
-    except OSError as error:
-        raise FileFormatError(f"load: external data of tensor {tensor.name!r} must be readable, got: {error}") from error
+    found = {entry.key: entry.value for entry in tensor.external_data}.get(IDENTITY)
+    identity = identity_of(path.stat()) if found is None else found
+    return StoredArray(path, offset, dtype.newbyteorder("<"), shape, identity)
 
 
 def _content(tensor: TensorProto, base: Path | None) -> bytes:
     path, offset, length = _place(tensor, base)
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             file.seek(offset)
             return file.read(length)
     except OSError as error:

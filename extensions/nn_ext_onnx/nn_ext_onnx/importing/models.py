@@ -15,7 +15,7 @@ from nn_core.ext import ArgumentError, FileFormatError, budget
 from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_in_file, n_written_out, require_written_out
 from nn_ext_onnx.importing.checking import check
 from nn_ext_onnx.importing.external import read_external
-from nn_ext_onnx.importing.mapping import read_mapped, read_whole
+from nn_ext_onnx.importing.late import read_whole, read_without_numbers
 from nn_ext_onnx.importing.operators import load_operators
 from nn_ext_onnx.importing.sequences import given_value, plain
 from nn_ext_onnx.importing.values import (
@@ -92,7 +92,7 @@ def load(
         >>> network.outputs["y"].shape, network.outputs["y"].parent.name
         ((3, 2), 'Tanh')
     """
-    model, base = read_model(source, is_mapped=True)
+    model, base = read_model(source, is_lazy=True)
     try:
         return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
     except (ArgumentError, FileFormatError) as error:
@@ -101,12 +101,12 @@ def load(
         raise type(error)(f"{os.fspath(source)}: {error}") from error.__cause__
 
 
-def read_model(source: Any, is_mapped: bool = False) -> tuple[onnx.ModelProto, Path | None]:
+def read_model(source: Any, is_lazy: bool = False) -> tuple[onnx.ModelProto, Path | None]:
     """Return a model and the folder of its external data.
 
     Args:
         source: a path, the bytes of a file, or a model.
-        is_mapped: whether large weights stay in the file, which must not change until the graph is built.
+        is_lazy: whether large weights stay in the file until they are needed; it must not change before.
 
     Raises:
         FileFormatError: when the bytes are no model.
@@ -118,7 +118,7 @@ def read_model(source: Any, is_mapped: bool = False) -> tuple[onnx.ModelProto, P
     if not isinstance(source, bytes):
         path = Path(source)
         name, base = path.name, path.parent
-        source = read_mapped(path) if is_mapped else read_whole(path)
+        source = read_without_numbers(path) if is_lazy else read_whole(path)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(source)

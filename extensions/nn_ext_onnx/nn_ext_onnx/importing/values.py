@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import onnx
@@ -64,6 +63,21 @@ class PresentNumbersError(Exception):
     """A graph can only be built for the numbers that the inputs have at present."""
 
 
+class Stored(Protocol):
+    """An array that stays in its file until it is needed."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its dtype."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+
+    def read(self) -> Array:
+        """Return the numbers."""
+
+
 class Value:
     """A value of the model.
 
@@ -73,9 +87,10 @@ class Value:
         sources: inputs of the model that it depends on.
         is_parameter: whether it is an initializer that may be trained.
         origin: the levels that it was made of, None where there are none.
+        stored: where its numbers are in a file, from which they are read whenever they are needed, if they are in one.
     """
 
-    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "name", "origin", "sources")
+    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "name", "origin", "sources", "stored")
 
     def __init__(
         self,
@@ -86,21 +101,24 @@ class Value:
         sources: frozenset[str] = frozenset(),
         is_parameter: bool = False,
         compute: Callable[[], Array] | None = None,
+        stored: Stored | None = None,
     ) -> None:
         self.name, self.dtype, self.sources, self.is_parameter = name, dtype, sources, is_parameter
-        self._array, self._variable, self._compute = array, variable, compute
+        self._array, self._variable, self._compute, self.stored = array, variable, compute, stored
         self.origin: Any = None
 
     @property
     def is_known(self) -> bool:
         """Whether its numbers are known and constant."""
-        return self._array is not None and not self.is_parameter
+        return (self._array is not None or self.stored is not None) and not self.is_parameter
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Its shape."""
         if self._array is not None:
             return self._array.shape
+        if self.stored is not None:
+            return self.stored.shape
         assert self._variable is not None
         return tuple(self._variable.shape)
 
@@ -123,6 +141,8 @@ class Value:
         """
         if self._array is None and self._compute is not None:
             self._array = self._compute()
+        if self._array is None and self.stored is not None:
+            return self.stored.read()  # not kept: the weights of large files would be in memory twice
         if self._array is None:
             raise UnknownNumbersError(self)
         return self._array
@@ -131,33 +151,23 @@ class Value:
     def variable(self) -> nn.Variable:
         """The variable that stands for it in the graph."""
         if self._variable is None:
-            assert self._array is not None
-            array = held(np.asarray(self._array))
+            assert self._array is not None or self.stored is not None
+            array = held(np.asarray(self.array))
             if is_float(array.dtype) and array.dtype != np.float64:
                 array = array.astype(np.float32, copy=False)
             self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
             self._variable.name = self.name
-            _release(self._array)
         return self._variable
 
     def changed(self, array: Array) -> nn.Variable:
         """Make the variable of a parameter from its numbers in another layout."""
         self._variable = Value(self.name, self.dtype, array, is_parameter=True).variable
-        _release(self._array)
         return self._variable
 
     @property
     def has_variable(self) -> bool:
         """Whether a variable was made for it."""
         return self._variable is not None
-
-
-def _release(array: Any) -> None:
-    """Let the system take the memory of an array that is mapped from a file, and was copied."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    if isinstance(array, mmap.mmap) and hasattr(array, "madvise"):
-        array.madvise(mmap.MADV_DONTNEED)
 
 
 class SequenceValue(Value):

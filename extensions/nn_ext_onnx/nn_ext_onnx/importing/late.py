@@ -1,19 +1,21 @@
-"""Large files of models: the numbers of initializers stay in the file, which is mapped."""
+"""Large files of models: the numbers of initializers stay in the file, and are read when they are needed."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Final
 
-import numpy as np
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from nn_core.ext import open_to_read
+from nn_ext_onnx.importing.external import IDENTITY, identity_of
 
 #: Smaller files are read as they are.
 _LARGE_FILE: Final = 1 << 26
 #: Smaller tensors stay in the model.
 _LARGE_TENSOR: Final = 1 << 20
+_PAGE_BYTES: Final = 1 << 16
 #: Numbers of fields: of the graph in a model, of initializers in a graph, of their bytes.
 _GRAPH: Final = 7
 _INITIALIZER: Final = 5
@@ -33,7 +35,7 @@ def read_whole(path: Path) -> bytes:
         return file.read()
 
 
-def read_mapped(path: Path) -> bytes:
+def read_without_numbers(path: Path) -> bytes:
     """Return the bytes of a model in which large initializers are external ones, in the file of the model itself.
 
     A small file, a link, and one whose fields are not as expected are returned as they are.
@@ -41,13 +43,43 @@ def read_mapped(path: Path) -> bytes:
     if not path.is_file() or path.is_symlink() or path.stat().st_size < _LARGE_FILE:
         return read_whole(path)
     try:
-        numbers: Any = np.memmap(path, np.uint8, "r")
-        return _without_numbers(memoryview(numbers), path.name)
+        with open_to_read(path) as file:
+            return _without_numbers(_Pages(file), path.name)
     except (_DamagedError, DecodeError, IndexError, OSError, ValueError):
         return read_whole(path)
 
 
-def _without_numbers(data: memoryview, location: str) -> bytes:
+class _Pages:
+    """The bytes of an open file, of which a page is in memory at a time.
+
+    They are read rather than mapped: a process dies of a mapped file that another program makes shorter meanwhile.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        status = os.fstat(file.fileno())
+        self.identity = identity_of(status)
+        self._file, self._size = file, status.st_size
+        self._start, self._page = 0, b""
+
+    def __len__(self) -> int:
+        return self._size
+
+    def byte(self, at: int) -> int:
+        """Return the byte at an offset; IndexError where the file has ended."""
+        if not self._start <= at < self._start + len(self._page):
+            self._start, self._page = at, self.part(at, min(at + _PAGE_BYTES, self._size))
+        return self._page[at - self._start]
+
+    def part(self, start: int, end: int) -> bytes:
+        """Return the bytes between two offsets."""
+        self._file.seek(start)
+        found = self._file.read(end - start)
+        if len(found) != end - start:
+            raise _DamagedError
+        return found
+
+
+def _without_numbers(data: _Pages, location: str) -> bytes:
     parts: list[bytes] = []
     n_graphs = 0
     for number, kind, start, body, end in _fields(data, 0, len(data)):
@@ -56,38 +88,38 @@ def _without_numbers(data: memoryview, location: str) -> bytes:
             graph = b"".join(_graph(data, body, end, location))
             parts += [_key(_GRAPH), _varint(len(graph)), graph]
         else:
-            parts.append(bytes(data[start:end]))
+            parts.append(data.part(start, end))
     if n_graphs != 1:  # several are merged into one
         raise _DamagedError
     return b"".join(parts)
 
 
-def _graph(data: memoryview, start: int, end: int, location: str) -> Iterator[bytes]:
+def _graph(data: _Pages, start: int, end: int, location: str) -> Iterator[bytes]:
     for number, kind, first, body, last in _fields(data, start, end):
         if (number, kind) == (_INITIALIZER, _BYTES) and last - body >= _LARGE_TENSOR:
             tensor = _tensor(data, body, last, location)
             yield from (_key(_INITIALIZER), _varint(len(tensor)), tensor)
         else:
-            yield bytes(data[first:last])
+            yield data.part(first, last)
 
 
-def _tensor(data: memoryview, start: int, end: int, location: str) -> bytes:
+def _tensor(data: _Pages, start: int, end: int, location: str) -> bytes:
     """Return a tensor whose bytes are external ones; as it is where they are small or in several parts."""
     fields = list(_fields(data, start, end))
     raw = [(body, last) for number, kind, _, body, last in fields if (number, kind) == (_RAW_DATA, _BYTES)]
     if len(raw) != 1 or raw[0][1] - raw[0][0] < _LARGE_TENSOR:
-        return bytes(data[start:end])
+        return data.part(start, end)
     body, last = raw[0]
-    tensor = TensorProto.FromString(b"".join(bytes(data[f[2] : f[4]]) for f in fields if f[0] != _RAW_DATA))
+    tensor = TensorProto.FromString(b"".join(data.part(f[2], f[4]) for f in fields if f[0] != _RAW_DATA))
     if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
         raise _DamagedError
     tensor.data_location = TensorProto.EXTERNAL
-    for key, value in (("location", location), ("offset", body), ("length", last - body)):
+    for key, value in (("location", location), ("offset", body), ("length", last - body), (IDENTITY, data.identity)):
         tensor.external_data.add(key=key, value=str(value))
     return tensor.SerializeToString()
 
 
-def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+def _fields(data: _Pages, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield number, kind, start, start of the value and end of each field.
 
     Raises:
@@ -111,11 +143,11 @@ def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
         start = last
 
 
-def _number(data: memoryview, at: int) -> tuple[int, int]:
+def _number(data: _Pages, at: int) -> tuple[int, int]:
     """Return an integer of several bytes, and the place after it."""
     value = shift = 0
     while shift < 70:
-        byte = data[at]
+        byte = data.byte(at)
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:

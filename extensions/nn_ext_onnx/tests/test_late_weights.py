@@ -1,4 +1,6 @@
-"""Large files whose weights are mapped while the graph is built."""
+"""Large files whose weights are read while the graph is built."""
+
+import os
 
 import numpy as np
 import onnx
@@ -7,7 +9,7 @@ from onnx import helper, numpy_helper
 
 from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_onnx import load
-from nn_ext_onnx.importing import mapping
+from nn_ext_onnx.importing import external, late, models
 
 WEIGHTS = [np.random.default_rng(seed).normal(size=(64, 64)).astype(np.float32) for seed in range(2)]
 
@@ -15,8 +17,8 @@ WEIGHTS = [np.random.default_rng(seed).normal(size=(64, 64)).astype(np.float32) 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     """Return a model of two products; its files and tensors count as large."""
-    monkeypatch.setattr(mapping, "_LARGE_FILE", 1 << 10)
-    monkeypatch.setattr(mapping, "_LARGE_TENSOR", 1 << 10)
+    monkeypatch.setattr(late, "_LARGE_FILE", 1 << 10)
+    monkeypatch.setattr(late, "_LARGE_TENSOR", 1 << 10)
     tensors = [numpy_helper.from_array(array, f"w{k}") for k, array in enumerate(WEIGHTS)]
     tensors.append(helper.make_tensor("few", onnx.TensorProto.FLOAT, [64], np.ones(64)))
     nodes = [
@@ -31,8 +33,8 @@ def path(tmp_path, monkeypatch):
     return made
 
 
-def test_mapped_weights_are_those_of_the_file(path):
-    assert len(mapping.read_mapped(path)) < 2048 < path.stat().st_size
+def test_weights_read_late_are_those_of_the_file(path):
+    assert len(late.read_without_numbers(path)) < 2048 < path.stat().st_size
     network, x = load(path), np.ones((2, 64), np.float32)
     network.inputs["x"].d = x
     network.outputs["y"].forward()
@@ -43,7 +45,7 @@ def test_mapped_weights_are_those_of_the_file(path):
 
 def test_links_are_read_whole(path, tmp_path):
     (tmp_path / "link.onnx").symlink_to(path)
-    assert mapping.read_mapped(tmp_path / "link.onnx") == path.read_bytes()
+    assert late.read_without_numbers(tmp_path / "link.onnx") == path.read_bytes()
     assert load(tmp_path / "link.onnx").outputs["y"].shape == (2, 64)
 
 
@@ -61,3 +63,37 @@ def test_weights_of_another_length_than_their_shape_are_refused(path):
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ArgumentError, match="w0"):
         load(path)
+
+
+@pytest.mark.parametrize("change", [lambda path: os.truncate(path, 100), lambda path: path.write_bytes(path.read_bytes())])
+def test_a_file_that_changes_while_it_is_read_is_refused(path, change, monkeypatch):
+    """A map of it would end the process by SIGBUS, or have other weights."""
+    read = late.read_without_numbers
+
+    def reads_then_changes(place):
+        found = read(place)
+        change(path)
+        return found
+
+    monkeypatch.setattr(models, "read_without_numbers", reads_then_changes)
+    with pytest.raises(FileFormatError, match=r"net\.onnx"):
+        load(path)
+
+
+def test_a_file_of_weights_that_changes_while_it_is_read_is_refused(path, tmp_path, monkeypatch):
+    onnx.save(onnx.load(path), tmp_path / "two.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    read = external.StoredArray.read
+
+    def changes_then_reads(place):
+        os.truncate(place.path, 100)
+        return read(place)
+
+    assert load(tmp_path / "two.onnx").outputs["y"].shape == (2, 64)
+    monkeypatch.setattr(external.StoredArray, "read", changes_then_reads)
+    with pytest.raises((FileFormatError, ArgumentError), match="must not change while it is read"):
+        load(tmp_path / "two.onnx")
+
+
+def test_nothing_of_a_model_is_mapped(path, monkeypatch):
+    monkeypatch.setattr(np, "memmap", None)
+    assert load(path).outputs["y"].shape == (2, 64)
