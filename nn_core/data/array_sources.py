@@ -12,6 +12,7 @@ from nn_core.data.images import IMAGE_EXTENSIONS, read_image
 from nn_core.data.memory_map import identities_of, with_maps, without_maps
 from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Sample
+from nn_core.data.stored_rows import StoredRows
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.files.atomic import require_regular
@@ -81,7 +82,7 @@ class ArrayDataSource(OrderedDataSource):
 
 
 class NumpyDataSource(ArrayDataSource):
-    """Rows of .npy files, which are not read into memory, or of the arrays of one .npz file, which are.
+    """Rows of .npy files, each read when it is needed, or of the arrays of one .npz file, which are read into memory.
 
     Args:
         files: Paths of .npy files by variable, or the path of an .npz file.
@@ -108,10 +109,9 @@ class NumpyDataSource(ArrayDataSource):
         path: Any = files
         try:
             if isinstance(files, Mapping):
-                arrays = {}
+                arrays: dict[str, Any] = {}
                 for variable, path in files.items():
-                    require_regular(path)
-                    arrays[variable] = np.load(path, mmap_mode="r", allow_pickle=False)
+                    arrays[variable] = StoredRows(path)
             else:
                 require_regular(files)
                 with np.load(files, allow_pickle=False) as archive:

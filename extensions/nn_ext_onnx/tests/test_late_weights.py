@@ -97,3 +97,11 @@ def test_a_file_of_weights_that_changes_while_it_is_read_is_refused(path, tmp_pa
 def test_nothing_of_a_model_is_mapped(path, monkeypatch):
     monkeypatch.setattr(np, "memmap", None)
     assert load(path).outputs["y"].shape == (2, 64)
+
+
+def test_weights_that_are_read_are_not_copied(path, monkeypatch):
+    made = []
+    read = external.StoredArray.read
+    monkeypatch.setattr(external.StoredArray, "read", lambda place: made.append(read(place)) or made[-1])
+    network = load(path)
+    assert np.shares_memory(network.parameters["w0"].d, made[0])

@@ -25,6 +25,7 @@ _STORED: Final = frozenset(
     )
 )  # fmt: skip
 
+_ALIGNMENT_BYTES: Final = 64
 #: Key of external data that tells which file, in which state, a place of a large model refers to.
 IDENTITY: Final = "nn_core_identity"
 
@@ -48,13 +49,16 @@ class StoredArray:
     identity: str
 
     def read(self) -> Array:
-        """Return the numbers.
+        """Return the numbers, in memory of their own where graphs take them without a copy.
 
         Raises:
             FileFormatError: when the file is no longer as it was.
         """
-        array: Array = np.empty(self.shape, self.dtype)
-        block = memoryview(array.reshape(-1).view(np.uint8))
+        n_bytes = prod(self.shape) * self.dtype.itemsize
+        memory = np.empty(n_bytes + _ALIGNMENT_BYTES, np.uint8)
+        start = -memory.__array_interface__["data"][0] % _ALIGNMENT_BYTES
+        array: Array = memory[start : start + n_bytes].view(self.dtype).reshape(self.shape)
+        block = memoryview(memory)[start : start + n_bytes]
         try:
             with open_to_read(self.path) as file:
                 if identity_of(os.fstat(file.fileno())) != self.identity:

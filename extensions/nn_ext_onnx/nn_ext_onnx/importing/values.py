@@ -155,7 +155,10 @@ class Value:
             array = held(np.asarray(self.array))
             if is_float(array.dtype) and array.dtype != np.float64:
                 array = array.astype(np.float32, copy=False)
-            self._variable = nn.Variable.from_numpy_array(array, need_grad=self.is_parameter)
+            make = (
+                nn.Variable.from_numpy_array if self.stored is None else nn.Variable.from_dlpack
+            )  # nobody else has what was read
+            self._variable = make(array, need_grad=self.is_parameter)
             self._variable.name = self.name
         return self._variable
 
