@@ -156,8 +156,12 @@ def get_current_context() -> Context:
     return context
 
 
-def context_scope(ctx: Context) -> AbstractContextManager[Context | None]:
+def context_scope(ctx: Context | str) -> AbstractContextManager[Context | None]:
     """Make `ctx` the current context inside a ``with`` block, for this thread or async task only.
+
+    Args:
+        ctx: A context; or the name of a backend, alone or with a number type, as in ``"cpu:bfloat16"``, which stands for what
+            ``get_extension_context`` gives. "auto" is the best one that is available.
 
     Example:
         >>> with nn.context_scope(nn.Context(["reference:float"])):
@@ -166,8 +170,11 @@ def context_scope(ctx: Context) -> AbstractContextManager[Context | None]:
     return _current.scope(checked_context("context_scope", ctx))
 
 
-def set_default_context(ctx: Context) -> None:
+def set_default_context(ctx: Context | str) -> None:
     """Make `ctx` the context of the whole process wherever no scope says otherwise.
+
+    Args:
+        ctx: A context, or the name of a backend as for `context_scope`.
 
     Raises:
         ArgumentError: inside a context_scope, where the change would have no effect until the scope ends.
@@ -214,14 +221,19 @@ def _device(device_id: str | int) -> str:
     return f"{int(text)}"
 
 
-def checked_context(function: str, ctx: Context) -> Context:
-    """Return the snapshot of `ctx`, for a holder.
+def checked_context(function: str, ctx: Context | str) -> Context:
+    """Return the snapshot of `ctx`, for a holder; a name stands for the context that a backend recommends.
 
     Raises:
-        ArgumentError: when `ctx` is not a Context.
+        ArgumentError: when `ctx` is neither a Context nor a name.
     """
+    if isinstance(ctx, str):
+        from nn_core.ext_utils import get_extension_context  # which imports this module
+
+        name, colon, type_config = ctx.partition(":")
+        ctx = get_extension_context(name, **({"type_config": type_config} if colon else {}))
     if not isinstance(ctx, Context):
-        raise ArgumentError(f"{function}: ctx must be a Context, got {type(ctx).__name__}")
+        raise ArgumentError(f"{function}: ctx must be a Context, or the name of a backend, got {type(ctx).__name__}")
     return ctx.snapshot()
 
 

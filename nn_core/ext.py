@@ -3,6 +3,7 @@
 docs/plugins.md walks through a plugin; examples/plugin_minimal and examples/plugin_backend are complete ones.
 """
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
@@ -225,11 +226,12 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def register(module: ModuleType, name: str | None = None) -> None:
+def register(module: ModuleType | str, name: str | None = None) -> None:
     """Take over a module as a plugin of this process, in notebooks, tests and frozen programs.
 
     Args:
-        module: The module that an entry point would name: hooks, and the rules and kernels of its operators.
+        module: The module that an entry point would name: hooks, and the rules and kernels of its operators. Or its name, such
+            as ``__name__`` in a program that is its own plugin.
         name: Name of the plugin; None: that of the module, without "nn_ext_".
 
     A module of the same name that was registered before is replaced, so that a cell of a notebook may be run again.
@@ -250,8 +252,10 @@ def register(module: ModuleType, name: str | None = None) -> None:
         (2, 4)
         >>> unregister("demo")
     """
+    if isinstance(module, str):
+        module = sys.modules.get(module, module)
     if not isinstance(module, ModuleType):
-        raise PluginError(f"register: module must be a module, got {described(module)}")
+        raise PluginError(f"register: module must be a module, or the name of one that is imported, got {described(module)}")
     PLUGINS.register(module, name or module.__name__.rpartition(".")[2].removeprefix("nn_ext_"))
 
 

@@ -231,6 +231,8 @@ class Solver(ChosenParameters):
 
         Args:
             loss: A Variable of a static graph, or a function that builds a dynamic one, called inside of ``auto_forward()``.
+                A solver that was given no parameters takes those of the first loss: all of scopes and modules that it
+                depends on and that need a gradient.
             batch: Arrays that the function gets as Variables.
             clip_norm: Largest Euclidean norm of all gradients together.
             weight_decay: Rate for ``weight_decay()``, after clipping.

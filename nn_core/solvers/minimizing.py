@@ -9,7 +9,9 @@ import numpy as np
 
 from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.modes import auto_forward, get_auto_forward
+from nn_core.engine.graph.parameter_sources import known_parameters
 from nn_core.errors import ArgumentError, GraphError
+from nn_core.function import Function
 from nn_core.logger import logger
 from nn_core.solvers.numbers import checked_number
 from nn_core.variable import Variable
@@ -56,6 +58,19 @@ def _warn_of_sum(solver: "Solver", loss: Variable) -> None:
         logger.warning(text, solver.name, loss.shape)
 
 
+def _choose_parameters(solver: "Solver", loss: Variable) -> None:
+    """Give a solver without parameters those of scopes and modules that a loss depends on and that need a gradient."""
+    if solver.was_given_parameters:
+        return
+    functions: list[Function] = []
+    loss.visit(functions.append)
+    # a layer with fix_parameters=True reads a variable without a gradient of the same storage
+    used = {variable.storage for function in functions for variable in function.inputs if variable.need_grad}
+    chosen = {name: parameter for name, parameter in known_parameters(used).items() if parameter.storage in used}
+    if chosen:
+        solver.set_parameters(chosen)
+
+
 def minimize(
     solver: "Solver",
     loss: Loss,
@@ -72,6 +87,7 @@ def minimize(
     computed = _computed(loss, batch)
     if computed.size != 1:
         _warn_of_sum(solver, computed)
+    _choose_parameters(solver, computed)
     solver.zero_grad()
     computed.backward(1 if loss_scale is None else loss_scale.scale, clear_buffer=True)
     if loss_scale is not None and follows_finiteness(loss_scale):
@@ -101,6 +117,7 @@ def _minimize_in_passes(
         computed = _computed(loss, batch)
         if computed.size != 1:
             _warn_of_sum(solver, computed)
+        _choose_parameters(solver, computed)
         solver.zero_grad()
         computed.backward(clear_buffer=True)
         return computed

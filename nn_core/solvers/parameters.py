@@ -63,6 +63,7 @@ class ChosenParameters(SavedStates):
         require_matches("set_parameters", settings, slots)
         self._slots = slots
         self._note_choice(chosen.values(), is_first=reset)
+        self._was_given_parameters = True
         if settings or self._parameter_groups:
             self._group(settings)
         elif changed:
@@ -73,6 +74,11 @@ class ChosenParameters(SavedStates):
         CHOSEN.update(chosen)
         if is_first:
             self._latecomers = Latecomers()
+
+    @property
+    def was_given_parameters(self) -> bool:
+        """Whether `set_parameters` was called."""
+        return self._was_given_parameters
 
     def get_parameters(self) -> dict[str, Variable]:
         """Return the parameters by name."""

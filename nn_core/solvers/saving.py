@@ -30,6 +30,7 @@ class SavedStates:
     _slots: dict[str, Slot]
     _parameter_groups: dict[str, dict[str, float]] | None = None
     _groups: Groups
+    _was_given_parameters: bool = False
 
     @shown
     def name(self) -> str:

@@ -13,7 +13,7 @@ from nn_core.communicators.communicator import Communicator
 from nn_core.context import Context, context_scope, get_current_context, set_default_context
 from nn_core.engine.runtime import installed
 from nn_core.engine.runtime.context_values import Ambient
-from nn_core.errors import ArgumentError, UnknownAttributeError
+from nn_core.errors import ArgumentError, BackendNotFoundError, UnknownAttributeError
 from nn_core.ext_utils import get_extension_context
 from nn_core.settings import Settings
 
@@ -195,9 +195,26 @@ def test_the_default_cannot_be_set_inside_a_scope():
 
 
 @pytest.mark.parametrize("function", [context_scope, set_default_context])
-def test_only_contexts_are_taken(function):
-    with pytest.raises(ArgumentError, match="ctx must be a Context, got str"):
-        function("cpu")
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (3, ArgumentError, "ctx must be a Context, or the name of a backend, got int"),
+        ("referense", BackendNotFoundError, "did you mean 'reference'"),
+        ("reference:floot", ArgumentError, "type_config: must be one of .*, got 'floot'"),
+        ("reference:", ArgumentError, "type_config: must be one of .*, got ''"),
+    ],
+)
+def test_only_contexts_and_names_of_backends_are_taken(function, given, error, message):
+    with pytest.raises(error, match=message):
+        function(given)
+
+
+@pytest.mark.usefixtures("no_context")
+def test_a_name_stands_for_the_context_that_the_backend_recommends():
+    with context_scope("reference:bfloat16"):
+        assert get_current_context() == get_extension_context("reference", type_config="bfloat16")
+    set_default_context("reference")
+    assert get_current_context() == get_extension_context("reference")
 
 
 @pytest.mark.usefixtures("no_context")

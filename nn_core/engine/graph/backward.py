@@ -116,7 +116,7 @@ def _clears(clear_buffer: bool) -> bool:
 def _hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[NodeHook]] | None:
     if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
         return None
-    return active_hooks(pre, post)
+    return active_hooks(pre, post, is_backward=True)
 
 
 def _unseen(completions: Completions | None, *observers: object) -> Completions | None:

@@ -72,15 +72,23 @@ def unset_function_post_hook(key: str) -> None:
     invalidate()
 
 
-def active_hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[NodeHook]] | None:
-    """Return the hooks to run before and after each function, or None when there are none at all."""
+def active_hooks(
+    pre: Hook | None, post: Hook | None, *, is_backward: bool = False
+) -> tuple[list[NodeHook], list[NodeHook]] | None:
+    """Return the hooks to run before and after each function, or None when there are none at all.
+
+    A hook that was set for all passes is called in a backward pass by its method `backward`, if it has one.
+    """
     if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
         return None
     for hook in (pre, post):
         if hook is not None:
             _require_callable(hook)
     before = [*PRE_HOOKS.values(), *([] if pre is None else [pre])]
-    after = [*([] if post is None else [post]), *POST_HOOKS.values()]
+    set_for_all = list(POST_HOOKS.values())
+    if is_backward:
+        set_for_all = [getattr(hook, "backward", hook) for hook in set_for_all]
+    after = [*([] if post is None else [post]), *set_for_all]
     return [_on_node(hook) for hook in before], [_on_node(hook) for hook in after]
 
 

@@ -14,17 +14,18 @@ NAMELESS: Final[weakref.WeakKeyDictionary[Value, str]] = weakref.WeakKeyDictiona
 def warn_of_shared_layers(order: Sequence[Node]) -> None:
     """Log once for each parameter that a function reads which depends on the result of another one that reads it.
 
-    Two graphs, or two branches, that share a layer are left alone: that is what networks with shared weights look like.
+    Two graphs, or two branches, that share a layer are left alone: that is what networks with shared weights look like. So is
+    a gradient, whose functions read the parameter in another way than the layer.
     """
     if not NAMELESS:
         return
     paths = {parameter.storage: (parameter, path) for parameter, path in list(NAMELESS.items())}
-    readers: dict[Storage, list[Node]] = {}
+    readers: dict[tuple[Storage, str, int], list[Node]] = {}
     for node in order:
-        for value in node.inputs:
+        for place, value in enumerate(node.inputs):
             if value is not None and value.is_leaf and value.storage in paths:
-                readers.setdefault(value.storage, []).append(node)
-    for storage, nodes in readers.items():
+                readers.setdefault((value.storage, node.spec.name, place), []).append(node)
+    for (storage, _, _), nodes in readers.items():
         if len(nodes) > 1 and _depends(order, nodes[0], nodes[1:]):
             parameter, path = paths[storage]
             NAMELESS.pop(parameter, None)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.graph.hooks import set_function_post_hook, unset_function_post_hook
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
 from nn_core.logger import logger
@@ -15,7 +16,9 @@ from nn_core.variable import Variable
 
 
 class NanInfTracer(FunctionHookCallbackBase):
-    """Names the functions whose results are NaN or infinite, as a hook of forward and backward.
+    """Names the functions whose results are NaN or infinite, in all passes of a ``with`` block.
+
+    As in NNabla, its hooks may also be given to the passes that are to be looked at.
 
     Args:
         trace_nan: Look for NaN.
@@ -27,7 +30,7 @@ class NanInfTracer(FunctionHookCallbackBase):
         >>> y = F.log(Variable.from_numpy_array([-1.0])) * 2
         >>> tracer = NanInfTracer()
         >>> with tracer.trace():
-        ...     y.forward(function_post_hook=tracer.forward_post_hook)
+        ...     y.forward()
         Traceback (most recent call last):
             ...
         ValueError: forward of Log must be finite, got NaN in output 0
@@ -63,9 +66,14 @@ class NanInfTracer(FunctionHookCallbackBase):
 
     @contextmanager
     def trace(self) -> Iterator[None]:
-        """Look during a ``with`` block, and raise a ValueError at its end if something was found."""
+        """Look at all functions that run during a ``with`` block, and raise a ValueError at its end if something was found."""
         self._found.clear()
-        yield
+        key = f"NanInfTracer {id(self)}"
+        set_function_post_hook(key, _BothPasses(self))
+        try:
+            yield
+        finally:
+            unset_function_post_hook(key)
         self.check()
 
     def check(self) -> None:
@@ -88,8 +96,9 @@ class NanInfTracer(FunctionHookCallbackBase):
             return
         for index, array in enumerate(arrays):
             kind = None if array is None else self._kind(array.get_data("r"))
-            if kind is not None:
-                self._found.append(f"{pass_name} of {function.name} must be finite, got {kind} in {what} {index}")
+            found = f"{pass_name} of {function.name} must be finite, got {kind} in {what} {index}"
+            if kind is not None and found not in self._found:
+                self._found.append(found)
 
     def _kind(self, values: np.ndarray[Any, Any]) -> str | None:
         if values.dtype.kind != "f":
@@ -97,6 +106,16 @@ class NanInfTracer(FunctionHookCallbackBase):
         if self.trace_nan and bool(np.isnan(values).any()):
             return "NaN"
         return "infinity" if self.trace_inf and bool(np.isinf(values).any()) else None
+
+
+class _BothPasses:
+    """A hook that is set for all passes."""
+
+    def __init__(self, tracer: NanInfTracer) -> None:
+        self._forward, self.backward = tracer.forward_post_hook, tracer.backward_post_hook
+
+    def __call__(self, function: Function) -> None:
+        self._forward(function)
 
 
 def _gradients(inputs: list[Variable]) -> list[NdArray | None]:

@@ -209,7 +209,7 @@ def test_an_operator_applied_by_hand_becomes_the_parent() -> None:
     x, w = leaf(np.ones((2, 4))), leaf(np.ones((4, 3)))
     y = affine(x, w)
     assert y.parent == affine and affine.inputs == [x, w] and affine.outputs == [y]
-    with pytest.raises(ArgumentError, match="Affine: ctx must be a Context, got int"):
+    with pytest.raises(ArgumentError, match="Affine: ctx must be a Context, or the name of a backend, got int"):
         function.Affine(1)
     with pytest.raises(ArgumentError, match=r"__call__: inputs of Tanh must be 1 values, got 2"):
         function.Tanh(nn.Context())(x, x)

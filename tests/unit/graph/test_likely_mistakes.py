@@ -74,6 +74,13 @@ def test_layers_of_a_dynamic_graph_are_told_as_it_is_trained(clear_buffer, caplo
     assert ["affine/W" in text for text in messages] == [True, False]
 
 
+def test_a_gradient_that_reads_a_layer_again_is_no_second_layer(caplog):
+    x = nn.Variable((1, 2, 6, 6), need_grad=True)
+    (slope,) = nn.grad([F.mean(PF.affine(F.tanh(PF.convolution(x, 3, (3, 3))), 2))], [x])
+    F.sum(slope * slope).forward()
+    assert not [text for text in caplog.messages if "share their parameters" in text]
+
+
 def test_the_layers_of_a_module_are_told_too(caplog):
     class Net(nn.Module):
         def call(self, x):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nn_core as nn
-from nn_core import F, S
+from nn_core import PF, F, S
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.training import LossScale
 
@@ -91,3 +91,36 @@ def test_a_loss_scale_does_not_change_steps_and_skips_those_that_overflow() -> N
     solver.minimize(loss * 1e38, loss_scale=scale)
     assert np.array_equal(w.d, before)
     assert (scale.scale, scale.skipped) == (512.0, 1)
+
+
+def test_a_solver_without_parameters_takes_those_of_the_loss(caplog):
+    net = nn.Sequential(nn.layers.Affine(3))
+    x = nn.Variable.from_numpy_array(np.ones((4, 2), np.float32))
+    PF.affine(x, 5, name="other")
+    PF.affine(x, 3, name="fixed", fix_parameters=True)
+    loss = F.mean((PF.affine(net(x), 1, name="last") + PF.affine(x, 3, name="fixed", fix_parameters=True)) ** 2)
+    solver = S.Sgd(0.01)
+    values = [solver.minimize(loss).item() for _ in range(3)]
+    assert values[2] < values[1] < values[0]
+    assert set(solver.get_parameters()) == {"last/affine/W", "last/affine/b", "@affine_0/affine/W", "@affine_0/affine/b"}
+    assert not caplog.messages
+
+
+def test_parameters_that_were_chosen_stay_the_only_ones(caplog):
+    x = nn.Variable.from_numpy_array(np.ones((4, 2), np.float32))
+    loss = F.mean(PF.affine(PF.affine(x, 3, name="first"), 1, name="last") ** 2)
+    solver = S.Sgd(0.1)
+    solver.set_parameters("first")
+    solver.minimize(loss)
+    assert set(solver.get_parameters()) == {"first/affine/W", "first/affine/b"}
+    nothing = S.Sgd(0.1)
+    nothing.set_parameters({})
+    nothing.minimize(loss)
+    assert not nothing.get_parameters() and "there must be parameters to change" in caplog.text
+
+
+@pytest.mark.parametrize("solver", [S.Adam(0.01), S.LBFGS()])
+def test_dynamic_losses_give_their_parameters_too(solver):
+    x = np.ones((4, 2), np.float32)
+    solver.minimize(lambda x: F.mean(PF.affine(x, 1) ** 2), x)
+    assert set(solver.get_parameters()) == {"affine/W", "affine/b"}

@@ -8,6 +8,7 @@ import pytest
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as S
+from nn_core.engine.graph.hooks import POST_HOOKS
 from nn_core.errors import ArgumentError
 from nn_core.utils.inspection import CpuTimerCallback, NanInfTracer, TimeProfiler
 
@@ -33,6 +34,27 @@ def test_gradients():
     tracer = NanInfTracer(need_details=False)
     with pytest.raises(ValueError, match="backward of PowScalar must be finite, got infinity in gradient 0"), tracer.trace():
         y.backward(function_post_hook=tracer.backward_post_hook)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_block_looks_at_all_passes_without_hooks(dynamic):
+    x = leaf([0.0, 1.0])
+    tracer = NanInfTracer()
+    with pytest.raises(ValueError, match="backward of PowScalar must be finite, got infinity"), tracer.trace():
+        with nn.auto_forward(dynamic):
+            y = F.sum(F.pow_scalar(x, 0.5))
+        if not dynamic:
+            y.forward()
+        y.backward()
+    y = F.log(leaf([-1.0]))
+    y.forward()  # nobody looks any more
+    tracer.check()
+
+
+def test_the_hook_of_a_block_is_removed_after_another_error():
+    with pytest.raises(KeyError), NanInfTracer().trace():
+        raise KeyError
+    assert not POST_HOOKS
 
 
 def test_what_is_looked_for():
