@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING
 from nn_core.auto_forward import auto_forward as auto_forward
 from nn_core.auto_forward import get_auto_forward as get_auto_forward
 from nn_core.auto_forward import set_auto_forward as set_auto_forward
+from nn_core.context import BY_NAME as _CONTEXT_BY_NAME
 from nn_core.context import Context as Context
 from nn_core.context import context_scope as context_scope
 from nn_core.context import get_current_context as get_current_context
@@ -174,6 +175,7 @@ from_dlpack = NdArray.from_dlpack
 _require_gil()
 _operators.bind()
 _bind_subscripts()
+_CONTEXT_BY_NAME.append(lambda name: import_module("nn_core.ext_utils").context_named(name))
 _COPIERS["no_grad"] = lambda variable: import_module("nn_core.parameter").with_constant_parameters(variable)
 
 

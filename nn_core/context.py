@@ -1,7 +1,7 @@
 """Contexts of functions: a priority list of backends with their number types, an array class and a device."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -141,6 +141,10 @@ class Context:
         return f"Context(backend={self.backend}, array_class={self.array_class!r}, device_id={self.device_id!r})"
 
 
+#: What gives the context that a backend recommends by its name; the last one counts.
+BY_NAME: Final[list[Callable[[str], Context]]] = []
+
+
 def get_current_context() -> Context:
     """Return the context of the innermost scope, else the default one, as a snapshot that cannot be assigned to.
 
@@ -227,11 +231,8 @@ def checked_context(function: str, ctx: Context | str) -> Context:
     Raises:
         ArgumentError: when `ctx` is neither a Context nor a name.
     """
-    if isinstance(ctx, str):
-        from nn_core.ext_utils import get_extension_context  # which imports this module
-
-        name, colon, type_config = ctx.partition(":")
-        ctx = get_extension_context(name, **({"type_config": type_config} if colon else {}))
+    if isinstance(ctx, str) and BY_NAME:
+        ctx = BY_NAME[-1](ctx)
     if not isinstance(ctx, Context):
         raise ArgumentError(f"{function}: ctx must be a Context, or the name of a backend, got {type(ctx).__name__}")
     return ctx.snapshot()

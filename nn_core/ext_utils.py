@@ -51,6 +51,12 @@ def get_extension_context(ext_name: str, **kw: object) -> Context:
     return context.replace()  # the extension may have given one that others hold
 
 
+def context_named(text: str) -> Context:
+    """Return the context for the name of a backend, alone or with a number type, such as "cpu:bfloat16"."""
+    name, colon, type_config = text.partition(":")
+    return get_extension_context(name, **({"type_config": type_config} if colon else {}))
+
+
 def import_extension_module(ext_name: str) -> ModuleType:
     """Import the package of an extension; operators that it brings are in ``nn_core.functions`` from then on.
 

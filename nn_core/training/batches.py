@@ -5,10 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.data.source import DataSource
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
+from nn_core.training.samples import batches_of, packed, parts
 
 Batch = Sequence[Any]
+#: Samples that are read at a time where all of a source are wanted.
+_GATHERED = 256
 
 
 class IterableBatches:
@@ -46,8 +50,8 @@ class IterableBatches:
         return self._following
 
     def next(self) -> Batch:
-        """Return the next batch; after the last one of a pass another epoch begins."""
-        batch = self.first
+        """Return the next batch as a list of arrays; after the last one of a pass another epoch begins."""
+        batch: Batch = flat(self.first)
         self._following = next(self._batches, None)
         if self._following is None:
             self.epoch += 1
@@ -76,12 +80,25 @@ def gathered(function: str, name: str, data: Any) -> Any:
     Raises:
         ArgumentError: when there are no batches.
     """
+    if isinstance(data, DataSource):
+        with batches_of(function, name, data, _GATHERED, 0) as batches:
+            return gathered(function, name, batches)
     if not is_batches(data):
         return data
     batches = list(_of_one_epoch(data))
     if not batches:
         raise ArgumentError(f"{function}: {name} must have batches, got none")
-    return tuple(np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*batches, strict=True))
+    counts = [len(parts(part)) for part in batches[0]]
+    arrays = [np.concatenate([np.asarray(one) for one in column]) for column in zip(*map(flat, batches), strict=True)]
+    columns = iter(arrays)
+    return tuple(packed([next(columns) for _ in range(count)]) for count in counts)
+
+
+def flat(batch: Any) -> Any:
+    """Return a batch whose inputs or targets are several arrays as a list of all arrays; others as they are."""
+    if not isinstance(batch, (tuple, list)):
+        return batch
+    return [array for part in batch for array in parts(part)]
 
 
 def _of_one_epoch(data: Any) -> Iterator[Batch]:

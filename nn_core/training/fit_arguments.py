@@ -92,12 +92,14 @@ def told_as_fit() -> Iterator[None]:
         raise
 
 
-def require_variable(result: Any) -> Variable:
-    """Return what a network has returned.
+def require_variables(result: Any) -> Variable | tuple[Variable, ...]:
+    """Return what a network has returned, several Variables as a tuple.
 
     Raises:
-        ArgumentError: when it is no Variable.
+        ArgumentError: when it is neither a Variable nor some.
     """
+    if isinstance(result, (tuple, list)) and result and all(isinstance(one, Variable) for one in result):
+        return result[0] if len(result) == 1 else tuple(result)
     if not isinstance(result, Variable):
-        raise ArgumentError(f"fit: network must return a Variable, got {described(result)}")
+        raise ArgumentError(f"fit: network must return a Variable, or a tuple of some, got {described(result)}")
     return result

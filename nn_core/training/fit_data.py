@@ -11,6 +11,7 @@ from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
 from nn_core.training.extensions import Log
 from nn_core.training.metrics import Array
+from nn_core.training.samples import parts
 from nn_core.training.trainer import Trainer
 from nn_core.variable import Variable
 
@@ -133,7 +134,10 @@ class LossWatch:
         logger.warning("fit: the loss must be finite, got %s in epoch %d\n  hint: %s", loss, trainer.epoch, self._hint())
 
     def _hint(self) -> str:
-        for name, array in zip(("inputs", "targets"), self._data or (), strict=False):
+        named = [
+            (name, part) for name, given in zip(("inputs", "targets"), self._data or (), strict=False) for part in parts(given)
+        ]
+        for name, array in named:
             values = np.asarray(array)
             if values.dtype.kind != "f":
                 continue

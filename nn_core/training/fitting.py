@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from nn_core import functions as F
 from nn_core import solvers
 from nn_core.core.module import Module
 from nn_core.data.iterators import data_iterator_simple
+from nn_core.data.source import DataSource
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.node import Storage
@@ -34,19 +35,18 @@ from nn_core.training.batches import IterableBatches, gathered, is_batches
 from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
-from nn_core.training.fit_arguments import require_arguments, require_variable, told_as_fit
+from nn_core.training.fit_arguments import require_arguments, require_variables, told_as_fit
 from nn_core.training.fit_data import LossWatch, require_samples, warn_of_images
 from nn_core.training.named_metrics import MetricLike
+from nn_core.training.network_calls import Network, alike, called
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
+from nn_core.training.samples import Samples, batches_of, packed, parts
 from nn_core.training.shares import class_weights, is_share, split
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, early_stop, every
 from nn_core.training.updater import Updater
 from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
-from nn_core.variable import Variable
-
-#: ``network(x)`` or ``network(x, test=False)`` gives scores of classes or predictions.
-Network: TypeAlias = Callable[..., Variable]
+from nn_core.variable import Variable, forward_all
 
 #: Seed of the orders of samples where none is given.
 _SEED: Final = 313
@@ -87,15 +87,15 @@ class Fit:
         self,
         network: Network,
         objective: Objective,
-        x: Variable,
+        x: Sequence[Variable],
         history: list[dict[str, Any]],
         parameters: Mapping[str, Variable],
     ) -> None:
         self.history = history
         self.parameters = dict(parameters)
         self._objective = objective
-        self._x = x
-        self._y = _called(network, x, test=True)
+        self._x = list(x)
+        self._y = called(network, x, test=True)
 
     def __repr__(self) -> str:
         """Return the values of the last epoch."""
@@ -116,27 +116,51 @@ class Fit:
 
     def evaluate(self, data: Arrays, batch_size: int = 256) -> dict[str, float]:
         """Loss and metrics on other data."""
-        x, t = self._objective.data("evaluate", "data", gathered("evaluate", "data", data))
-        target = Variable((self._x.shape[0], *t.shape[1:]))
-        return Evaluator((x, t), [self._x, target], self._objective.outputs(self._y, target), batch_size=batch_size).evaluate()
+        samples = self._objective.data("evaluate", "data", gathered("evaluate", "data", data))
+        targets = [Variable((self._x[0].shape[0], *t.shape[1:])) for t in samples.targets]
+        outputs = self._objective.outputs(self._y, packed(targets))
+        return Evaluator(samples.arrays, [*self._x, *targets], outputs, batch_size=batch_size).evaluate()
 
-    def predict(self, x: Any, batch_size: int = 256) -> np.ndarray[Any, Any]:
+    def predict(self, x: Any, batch_size: int = 256) -> Any:
         """Probabilities of classes, or predictions; an axis of samples in front.
 
+        Args:
+            x: Inputs, a tuple of arrays where there are several.
+            batch_size: Samples that are computed at a time.
+
+        Returns:
+            An array; a tuple of arrays, as the network gives them, where it has several outputs.
+
         Raises:
-            ShapeError: when `x` has another number of axes than the inputs of training.
+            ArgumentError: when `x` has not as many arrays as the network has inputs.
+            ShapeError: when one has another number of axes than the inputs of training.
         """
-        x = np.asarray(x)
-        require_samples("predict", x, self._x)
-        y = F.softmax(self._y) if self._objective.task == "classification" else self._y
-        results = []
-        for start in range(0, len(x), batch_size):
-            batch = x[start : start + batch_size]
-            self._x.reset_shape(batch.shape, True)
-            self._x.d = batch
-            y.forward(clear_buffer=True)
-            results.append(y.d.copy())
-        return np.concatenate(results) if results else np.zeros((0, *y.shape[1:]), np.float32)
+        arrays = self._inputs(x)
+        for array, like in zip(arrays, self._x, strict=True):
+            require_samples("predict", array, like)
+        several = isinstance(self._y, tuple)
+        outputs = list(self._y) if isinstance(self._y, tuple) else [self._y]
+        if self._objective.task == "classification" and not several:
+            outputs = [F.softmax(outputs[0])]
+        results: list[list[Any]] = [[] for _ in outputs]
+        for start in range(0, len(arrays[0]), batch_size):
+            for variable, array in zip(self._x, arrays, strict=True):
+                batch = array[start : start + batch_size]
+                variable.reset_shape(batch.shape, True)
+                variable.d = batch
+            forward_all(outputs, clear_buffer=True)
+            for kept, output in zip(results, outputs, strict=True):
+                kept.append(output.d.copy())
+        empty = [np.zeros((0, *output.shape[1:]), np.float32) for output in outputs]
+        return packed([np.concatenate(kept) if kept else none for kept, none in zip(results, empty, strict=True)])
+
+    def _inputs(self, x: Any) -> list[Any]:
+        """Return inputs as arrays, one for each that the network has."""
+        if len(self._x) == 1:
+            return [np.asarray(parts(x)[0])]
+        if not isinstance(x, (tuple, list)) or len(x) != len(self._x) or len({len(part) for part in x}) != 1:
+            raise ArgumentError(f"predict: x must be {len(self._x)} arrays of one length, got {described(x)}")
+        return [np.asarray(part) for part in x]
 
 
 @fitted
@@ -174,10 +198,12 @@ def fit(
     error, and R2.
 
     Args:
-        network: A function or module; ``network(x)``, or ``network(x, test=False)`` if it tells training from testing.
-        train: Inputs and targets. Shapes (N, ...) and (N,) or (N, 1) of labels, or that of the predictions. Or batches of
-            both, with weights of the samples as a third array if there are some: a data iterator, a list or another iterable,
-            a function that returns one, or a generator for one epoch.
+        network: A function or module; ``network(x)``, or ``network(x, test=False)`` if it tells training from testing. It may
+            return a tuple of Variables, for a `loss` of all of them.
+        train: Inputs and targets. Shapes (N, ...) and (N,) or (N, 1) of labels, or that of the predictions, where (N,) stands
+            for (N, 1). A tuple of arrays in place of one stands for several: ``((a, b), t)`` calls ``network(a, b)``. Or
+            batches of both, with weights of the samples as a third array if there are some: a data source or iterator, a
+            list or another iterable, a function that returns one, or a generator for one epoch.
         validation: Others, on which nothing is trained; or a share of the arrays of `train`, such as 0.2: samples that are
             drawn by the seed and left out of training.
         task: "classification" or "regression".
@@ -189,7 +215,8 @@ def fit(
             ``{"*/b": {"weight_decay_multiplier": 0}}``; see ``Solver.set_groups``.
         patience: End when the loss of the validation data, or that of the training data where there are none, has not become
             smaller for so many epochs; the weights are those of the last epoch. None: take all epochs.
-        loss: ``loss(y, t)`` of predictions and targets in place of that of the task; several elements are averaged.
+        loss: ``loss(y, t)`` of predictions and targets in place of that of the task; several elements are averaged. `y` and
+            `t` are tuples where there are several outputs or arrays of targets.
         class_weight: A weight for each class, in their order or by class in a dictionary: the loss is the weighted mean over
             the samples. "balanced": classes of arrays weigh the same together, however many samples they have.
         sample_weight: A weight for each sample of arrays, by whose mean all are divided. A loss of your own has a value for
@@ -236,13 +263,14 @@ def fit(
         train, validation, sample_weight = split(train, validation, sample_weight, seed_of_orders)
     with told_as_fit(), ExitStack() as stack:
         source = _source(objective, train, sample_weight, batch_size, seed_of_orders, stack)
-        x, t = source.inputs[:2]
+        x, targets = source.inputs, source.targets
         held_out = _held_out(objective, validation, x)
         if fresh:
             _forget(network, x)
         _seed_everything(seed)
-        mean_loss = _loss_of(network, objective, source.inputs)
-        warn_of_images(mean_loss, x)
+        mean_loss = _loss_of(network, objective, x, targets, source.weights)
+        for variable in x:
+            warn_of_images(mean_loss, variable)
         parameters = network.get_parameters() if isinstance(network, Module) else get_parameters(grad_only=False)
         trained = _to_train(parameters, mean_loss)
         if not goes_on:
@@ -255,14 +283,14 @@ def fit(
         updater = _updater(network, objective, source, mean_loss, solver, model=parameters, **settings)
         trainer = Trainer(updater, until, folder, [log, *_own(extensions)])
         if held_out is not None:
-            trainer.extend(_evaluator(network, objective, held_out, (Variable(x.shape), Variable(t.shape))))
+            trainer.extend(_evaluator(network, objective, held_out, alike(x), alike(targets)))
         trainer.extend(LossWatch(log, None if source.is_stream else train))
         trainer.extend(*_asked_for(schedule, callbacks, log, progress, is_saved=out is not None))
         trainer.run(resume=bool(resume), overwrite=bool(overwrite))
     if isinstance(solver, Averaging):
         solver.keep_average()
     _TRAINED.update({parameter: parameter.data.modification_count for parameter in trained.values()})
-    return Fit(network, objective, Variable(x.shape), log.entries, parameters)
+    return Fit(network, objective, alike(x), log.entries, parameters)
 
 
 def _goes_on(resume: bool, go_on: bool, fresh: bool) -> bool:
@@ -294,28 +322,43 @@ def _seed_everything(seed: int | None) -> None:
 
 
 class _Source(NamedTuple):
-    """The Variables of a batch (inputs, targets, and weights if there are some), and where the batches come from.
+    """The Variables of a batch, weights if there are some, and where the batches come from.
 
     Batches of a stream may have any number of samples.
     """
 
     inputs: list[Variable]
+    targets: list[Variable]
+    weights: list[Variable]
     data: Any
     is_stream: bool
+
+    @classmethod
+    def of(cls, shapes: Sequence[Any], counts: tuple[int, int], data: Any, *, is_stream: bool) -> "_Source":
+        """Make Variables of shapes, the first of which are those of inputs, the next of targets."""
+        variables = [Variable(shape) for shape in shapes]
+        n_inputs, n_targets = counts
+        ends = n_inputs + n_targets
+        return cls(variables[:n_inputs], variables[n_inputs:ends], variables[ends:], data, is_stream)
 
 
 def _source(objective: Objective, train: Arrays, weights: Any, batch_size: int, seed: int, stack: ExitStack) -> _Source:
     if is_batches(train):
         if weights is not None:
             raise ArgumentError("fit: sample_weight must go with arrays, got it with batches, whose third array are weights")
+        if isinstance(train, DataSource):
+            train = stack.enter_context(batches_of("fit", "train", train, batch_size, seed))
         return _stream(objective, train)
-    x, t = objective.data("fit", "train", train)
-    arrays = [x, t] if weights is None else [x, t, sample_weights(weights, len(x))]
-    size = min(batch_size, len(x))
+    samples = objective.data("fit", "train", train)
+    n = samples.inputs[0].shape[0]
+    arrays = [*samples.arrays, *([] if weights is None else [sample_weights(weights, n)])]
+    size = min(batch_size, n)
     data = data_iterator_simple(
-        lambda index: tuple([array[index] for array in arrays]), len(x), size, True, np.random.RandomState(seed)
+        lambda index: tuple([array[index] for array in arrays]), n, size, True, np.random.RandomState(seed)
     )
-    return _Source([Variable((size, *array.shape[1:])) for array in arrays], stack.enter_context(data), False)
+    counts = len(samples.inputs), len(samples.targets)
+    shapes = [(size, *array.shape[1:]) for array in arrays]
+    return _Source.of(shapes, counts, stack.enter_context(data), is_stream=False)
 
 
 def _stream(objective: Objective, train: Any) -> _Source:
@@ -323,8 +366,9 @@ def _stream(objective: Objective, train: Any) -> _Source:
     batch = data.first if isinstance(data, IterableBatches) else _first(data)
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
         raise ArgumentError(f"fit: a batch of train must have inputs, targets and maybe weights, got {described(batch)}")
-    x, t, *w = (np.asarray(part) for part in batch)
-    return _Source([Variable(array.shape) for array in (x, objective.targets(t), *w)], data, True)
+    x, t, *w = ([np.asarray(one) for one in parts(part)] for part in batch)
+    arrays = [*x, *map(objective.targets, t), *(weights for given in w for weights in given)]
+    return _Source.of([array.shape for array in arrays], (len(x), len(t)), data, is_stream=True)
 
 
 def _first(data: Any) -> Any:
@@ -335,40 +379,47 @@ def _first(data: Any) -> Any:
     return batch
 
 
-def _loss_of(network: Network, objective: Objective, inputs: Sequence[Variable]) -> Variable:
-    x, t, *w = inputs
-    return objective.loss(_called(network, x, test=False), t, *w)
+def _loss_of(
+    network: Network, objective: Objective, x: Sequence[Variable], t: Sequence[Variable], w: Sequence[Variable]
+) -> Variable:
+    return objective.loss(called(network, x, test=False), packed(t), *w)
 
 
 def _updater(
     network: Network, objective: Objective, source: _Source, loss: Variable, solver: Solver, **settings: Any
 ) -> Updater:
     """Make an updater of a static graph, or for a stream of one that builds the graph of each batch."""
+    n_inputs, n_targets = len(source.inputs), len(source.targets)
     if not source.is_stream:
-        return Updater(source.data, source.inputs, loss, solver, **settings)
+        return Updater(source.data, [*source.inputs, *source.targets, *source.weights], loss, solver, **settings)
 
-    def loss_of_batch(x: Variable, t: Variable, *w: Variable) -> Variable:
-        labels = F.reshape(t, (t.shape[0], 1)) if objective.task == "classification" and t.ndim == 1 else t
-        return _loss_of(network, objective, (x, labels, *w))
+    def loss_of_batch(*batch: Variable) -> Variable:
+        x, t, w = batch[:n_inputs], batch[n_inputs : n_inputs + n_targets], batch[n_inputs + n_targets :]
+        is_label = objective.task == "classification"
+        labels = [F.reshape(one, (one.shape[0], 1)) if is_label and one.ndim == 1 else one for one in t]
+        return _loss_of(network, objective, x, labels, w)
 
     return Updater(source.data, None, loss_of_batch, solver, **settings)
 
 
-def _forget(network: Network, x: Variable) -> None:
+def _forget(network: Network, x: Sequence[Variable]) -> None:
     """Forget the parameters that layers of a network have made, so that its next call makes new ones."""
     if isinstance(network, Module):
         network.clear_parameters()
         return
-    used = {variable.storage for function in functions_of([network(x)]) for variable in function.inputs}
+    made = require_variables(network(*x))
+    functions = functions_of(made if isinstance(made, tuple) else [made])
+    used = {variable.storage for function in functions for variable in function.inputs}
     for name, parameter in get_parameters(grad_only=False).items():
         if parameter.storage in used:
             pop_parameter(name)
 
 
-def _evaluator(network: Network, objective: Objective, validation: Arrays, inputs: tuple[Variable, Variable]) -> Evaluator:
-    x, t = inputs
-    outputs = objective.outputs(_called(network, x, test=True), t)
-    return Evaluator(validation, [x, t], outputs, batch_size=x.shape[0])
+def _evaluator(
+    network: Network, objective: Objective, validation: Samples, x: Sequence[Variable], t: Sequence[Variable]
+) -> Evaluator:
+    outputs = objective.outputs(called(network, x, test=True), packed(t))
+    return Evaluator(validation.arrays, [*x, *t], outputs, batch_size=x[0].shape[0])
 
 
 def _require_settings(settings: Mapping[str, Any]) -> None:
@@ -403,15 +454,16 @@ def _early_stop(patience: int | None, *, has_validation: bool) -> list[Trigger]:
     return [] if patience is None else [early_stop("validation/loss" if has_validation else "loss", patience, "min")]
 
 
-def _held_out(objective: Objective, validation: Arrays | None, train: Variable) -> tuple[Any, Any] | None:
+def _held_out(objective: Objective, validation: Arrays | None, train: Sequence[Variable]) -> Samples | None:
     if validation is None:
         return None
-    x, t = objective.data("fit", "validation", gathered("fit", "validation", validation))
-    if x.shape[1:] != train.shape[1:]:
+    samples = objective.data("fit", "validation", gathered("fit", "validation", validation))
+    wanted, given = ([tuple(array.shape)[1:] for array in arrays] for arrays in (train, samples.inputs))
+    if given != wanted:
         raise ShapeError(
-            f"fit: samples of validation must have the shape of those of train, {tuple(train.shape)[1:]}, got {x.shape[1:]}"
+            f"fit: samples of validation must have the shape of those of train, {packed(wanted)}, got {packed(given)}"
         )
-    return x, t
+    return samples
 
 
 def _triggers(extensions: Sequence[Extension | Trigger]) -> list[Trigger]:
@@ -445,19 +497,3 @@ def _require_new(trained: Mapping[str, Variable]) -> None:
             f"fit: the weights must be new, or set since an earlier fit, got {left[0]} as that has left it\n"
             "  hint: a new module or nn_core.clear_parameters() starts anew, go_on=True trains on"
         )
-
-
-def _called(network: Network, x: Variable, test: bool) -> Variable:
-    function = network.call if isinstance(network, Module) else network
-    settings = {"test": test} if "test" in inspect.signature(function).parameters else {}
-    if not isinstance(network, Module) or (network.training and not test):
-        return require_variable(network(x, **settings))
-    modes = [(module, module.__dict__.get("_training")) for _, module in network.walk()]
-    network.training = not test
-    try:
-        return require_variable(network(x, **settings))
-    finally:
-        for module, mode in modes:
-            module.__dict__["_training"] = mode
-            if mode is None:
-                del module.__dict__["_training"]

@@ -12,17 +12,26 @@ from nn_core.training.extensions.evaluator import Output
 from nn_core.training.fit_data import matched, require_labels, require_no_rows, require_no_softmax, require_scores
 from nn_core.training.metrics import Accuracy, Array, Confusion, RegressionErrors
 from nn_core.training.named_metrics import MetricLike, checked_metrics, metric_of
+from nn_core.training.samples import Samples, packed, parts
 from nn_core.variable import Variable
 
 #: Inputs and targets, with an axis of samples in front of both; or batches of them.
 Arrays: TypeAlias = Any
-#: ``loss(y, t)`` of predictions and targets.
-Loss: TypeAlias = Callable[[Variable, Variable], Variable]
+#: ``loss(y, t)`` of predictions and targets, each a Variable or a tuple of several.
+Loss: TypeAlias = Callable[[Any, Any], Variable]
+#: One Variable or several.
+Variables: TypeAlias = Variable | tuple[Variable, ...]
 _TASKS: Final = ("classification", "regression")
-_SEVERAL_INPUTS: Final = (
-    "columns of one array can be taken apart in the network or the loss; Updater takes any number of inputs"
-)
+_SEVERAL_INPUTS: Final = "((a, b), t) gives a network two arrays; a tuple of arrays stands for several, a list for one"
 _NAMES_OF_CLASSES: Final = "names, t = np.unique(t, return_inverse=True) counts the classes"
+#: Functions by the names that losses have elsewhere.
+_LOSSES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("mse", "mean_squared_error", "l2"), "squared_error"),
+    **dict.fromkeys(("mae", "mean_absolute_error", "l1"), "absolute_error"),
+    **dict.fromkeys(("huber", "huber_loss", "smooth_l1"), "huber_loss"),
+    **dict.fromkeys(("cross_entropy", "sparse_categorical_crossentropy"), "softmax_cross_entropy"),
+    **dict.fromkeys(("bce", "binary_crossentropy", "binary_cross_entropy"), "sigmoid_cross_entropy"),
+}
 
 
 class Objective:
@@ -45,7 +54,8 @@ class Objective:
         if task not in _TASKS:
             raise ArgumentError(f"fit: task must be one of {', '.join(_TASKS)}, got {task!r}")
         if loss is not None and not callable(loss):
-            raise ArgumentError(f"fit: loss must be a function of predictions and targets, got {described(loss)}")
+            hint = f"\n  hint: loss=F.{_LOSSES[loss.lower()]}" if isinstance(loss, str) and loss.lower() in _LOSSES else ""
+            raise ArgumentError(f"fit: loss must be a function of predictions and targets, got {described(loss)}{hint}")
         if class_weight is not None and (task != "classification" or loss is not None):
             raise ArgumentError("fit: class_weight must go with the loss of classification, got another loss or task")
         self.task = task
@@ -55,11 +65,17 @@ class Objective:
         #: The largest label so far; -1 where targets need not be labels, or are not known yet.
         self._largest = -1
 
-    def loss(self, y: Variable, t: Variable, w: Variable | None = None) -> Variable:
+    def loss(self, y: Variables, t: Variables, w: Variable | None = None) -> Variable:
         """Return the loss of predictions, of one element; `w` has a weight for each sample."""
         t = self._checked(y, t)
         if self._loss is not None:
             return _mean(self._loss(y, t), w)
+        if isinstance(y, tuple) or isinstance(t, tuple):
+            given = f"{_number(y)} outputs and {_number(t)} arrays of targets"
+            raise ArgumentError(
+                f"fit: loss must be given where a network has several outputs or targets, got none for {given}\n"
+                "  hint: loss=lambda y, t: F.mean(F.softmax_cross_entropy(y[0], t[0])) + F.mean(F.squared_error(y[1], t[1]))"
+            )
         if self.task == "regression":
             if y.shape != t.shape:
                 raise ShapeError(f"fit: predictions must have the shape of the targets, got {y.shape} and {t.shape}")
@@ -72,18 +88,25 @@ class Objective:
         weights = F.embed(t, Variable.from_numpy_array(self._weights))
         return F.sum(weights * _weighted(entropy, w)) / F.sum(weights)
 
-    def outputs(self, y: Variable, t: Variable) -> dict[str, Output]:
+    def outputs(self, y: Variables, t: Variables) -> dict[str, Output]:
         """Return the loss and the metrics of predictions."""
         outputs: dict[str, Output] = {"loss": self.loss(y, t)}
         t = self._checked(y, t)
+        if isinstance(y, tuple) or isinstance(t, tuple):
+            if self._metrics is not None:
+                raise ArgumentError("fit: metrics must be None where a network has several outputs or targets, got some")
+            return outputs
         if self._metrics is not None:
             return {**outputs, **{name: metric_of(self.task, metric, y, t) for name, metric in self._metrics.items()}}
         if self.task == "classification":
             return {**outputs, "accuracy": Accuracy(y, t), "mean": Confusion(y, t)}
         return {**outputs, "error": RegressionErrors(y, t)}
 
-    def _checked(self, y: Variable, t: Variable) -> Variable:
+    def _checked(self, y: Any, t: Any) -> Any:
         """Return targets in the shape that predictions want, which must be those of the task."""
+        if isinstance(y, tuple) or isinstance(t, tuple):
+            pairs = isinstance(y, tuple) and isinstance(t, tuple) and len(y) == len(t)
+            return tuple(matched(*pair) for pair in zip(y, t, strict=True)) if pairs else t
         if self.task == "regression":
             return matched(y, t)
         require_scores(y, self._largest)
@@ -98,21 +121,24 @@ class Objective:
         """Whether something of ours reads the targets, and not only functions of the caller."""
         return self.task == "classification" and (self._loss is None or self._metrics is None)
 
-    def data(self, function: str, name: str, data: Arrays) -> tuple[Array, Array]:
+    def data(self, function: str, name: str, data: Arrays) -> Samples:
         """Return inputs and targets as arrays; labels get the axis that losses want."""
         if not isinstance(data, (tuple, list)) or len(data) != 2:
             raise ArgumentError(
                 f"{function}: {name} must be a pair of arrays, inputs and targets, got {described(data)}\n"
                 f"  hint: {function}(network, (x, t)) has both in parentheses"
             )
-        x, t = (_one_array(function, name, part, array) for part, array in zip(("inputs", "targets"), data, strict=True))
-        if not x.ndim or not t.ndim or len(x) != len(t) or not len(x):
-            raise ArgumentError(
-                f"{function}: there must be as many targets as inputs, at least one, got {x.shape} and {t.shape}"
-            )
-        if self._wants_labels:
-            self._largest = max(self._largest, require_labels(function, name, t))
-        return x, self.targets(t)
+        x, t = (
+            tuple(_one_array(function, name, part, array) for array in parts(given))
+            for part, given in zip(("inputs", "targets"), data, strict=True)
+        )
+        lengths = {len(array) if array.ndim else 0 for array in (*x, *t)}
+        if len(lengths) != 1 or not all(lengths):
+            shapes = " and ".join(packed_shapes(arrays) for arrays in (x, t))
+            raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {shapes}")
+        if self._wants_labels and len(t) == 1:
+            self._largest = max(self._largest, require_labels(function, name, t[0]))
+        return Samples(x, tuple(self.targets(array) for array in t))
 
     def targets(self, t: Array) -> Array:
         """Return targets with the axis that losses want."""
@@ -132,6 +158,15 @@ def _one_array(function: str, name: str, part: str, given: Any) -> Array:
             f"  hint: {_NAMES_OF_CLASSES if is_named else _SEVERAL_INPUTS}"
         )
     return array
+
+
+def packed_shapes(arrays: Sequence[Array]) -> str:
+    """Return the shapes of arrays, for messages."""
+    return str(packed([array.shape for array in arrays]))
+
+
+def _number(values: Variables) -> int:
+    return len(values) if isinstance(values, tuple) else 1
 
 
 def checked_weights(name: str, given: Any) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
 from nn_core.training.batches import is_batches
+from nn_core.training.samples import packed, parts
 
 #: The weights of classes that `class_weight` may name.
 BALANCED: Final = "balanced"
@@ -29,13 +30,14 @@ def split(train: Any, share: float, weights: Any, seed: int) -> tuple[Any, Any, 
         raise ArgumentError(f"fit: validation must be a pair of arrays, or a share between 0 and 1, got {share}")
     if is_batches(train):
         raise ArgumentError("fit: a share as validation must be of arrays, got batches\n  hint: validation=other_batches")
-    arrays = [np.asarray(part) for part in train]
-    lengths = {len(array) if array.ndim else 0 for array in arrays}
+    pair = [[np.asarray(part) for part in parts(given)] for given in train]
+    lengths = {len(array) if array.ndim else 0 for arrays in pair for array in arrays}
     if len(lengths) != 1:  # told by the check of the pair, which follows
         return train, None, weights
     kept, held_out = _divided(lengths.pop(), share, seed)
     left = None if weights is None else np.asarray(weights)[kept]
-    return tuple(array[kept] for array in arrays), tuple(array[held_out] for array in arrays), left
+    first, second = (tuple(packed([array[rows] for array in arrays]) for arrays in pair) for rows in (kept, held_out))
+    return first, second, left
 
 
 def _divided(n_samples: int, share: float, seed: int) -> tuple[Any, Any]:
@@ -62,7 +64,7 @@ def class_weights(given: Any, train: Any) -> Any:
         return given
     if given != BALANCED:
         raise ArgumentError(f"fit: class_weight must be a list of numbers, or {BALANCED!r}, got {given!r}")
-    if is_batches(train) or not isinstance(train, (tuple, list)) or len(train) != 2:
+    if is_batches(train) or not isinstance(train, (tuple, list)) or len(train) != 2 or len(parts(train[1])) > 1:
         raise ArgumentError(f"fit: class_weight={BALANCED!r} must go with arrays of inputs and labels, got {described(train)}")
     labels = np.asarray(train[1]).reshape(-1).astype(np.int64)
     counts = np.bincount(labels)

@@ -89,7 +89,7 @@ ROWS: list[Row] = [
     # -- fit ---------------------------------------------------------------------------------------------------------------
     ("fit: network None", lambda: fit(None, (X, T)), A, "^fit: network must be a function or a module .*got None"),
     ("fit: a Variable", lambda: fit(FLAT, (X, T)), A, "^fit: network must be a function or a module .*got Variable"),
-    ("fit: a number", lambda: fit(lambda x: 3, (X, T)), A, "^fit: network must return a Variable, got 3"),
+    ("fit: a number", lambda: fit(lambda x: 3, (X, T)), A, "^fit: network must return a Variable, or a tuple of some, got 3"),
     ("fit: no epochs", lambda: fitted(epochs=0), A, "^fit: epochs must be a number greater than 0, got 0"),
     ("fit: epochs '3'", lambda: fitted(epochs="3"), A, "^fit: epochs must be a number greater than 0, got '3'"),
     ("fit: epochs None", lambda: fitted(epochs=None), A, "^fit: epochs must be a number greater than 0, got None"),
@@ -174,7 +174,7 @@ ROWS: list[Row] = [
         "fit: two targets",
         lambda: fit(lambda x: PF.affine(x, 2), (X, (T, X[:, :1]))),
         A,
-        "^fit: targets of train must be one array of numbers, got .*hint: columns",
+        "^fit: loss must be given where a network has several outputs or targets, got none for 1 outputs and 2 arrays",
     ),
     (
         "fit: three arrays",
