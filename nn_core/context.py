@@ -141,7 +141,7 @@ class Context:
         return f"Context(backend={self.backend}, array_class={self.array_class!r}, device_id={self.device_id!r})"
 
 
-#: What gives the context that a backend recommends by its name; the last one counts.
+#: Functions of the name of a backend that return its context, of which the last one counts.
 BY_NAME: Final[list[Callable[[str], Context]]] = []
 
 

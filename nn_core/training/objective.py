@@ -12,7 +12,7 @@ from nn_core.training.extensions.evaluator import Output
 from nn_core.training.fit_data import matched, require_labels, require_no_rows, require_no_softmax, require_scores
 from nn_core.training.metrics import Accuracy, Array, Confusion, RegressionErrors
 from nn_core.training.named_metrics import MetricLike, checked_metrics, metric_of
-from nn_core.training.samples import Samples, packed, parts
+from nn_core.training.samples import Samples, lengths_of, packed, parts
 from nn_core.variable import Variable
 
 #: Inputs and targets, with an axis of samples in front of both; or batches of them.
@@ -132,10 +132,7 @@ class Objective:
             tuple(_one_array(function, name, part, array) for array in parts(given))
             for part, given in zip(("inputs", "targets"), data, strict=True)
         )
-        lengths = {len(array) if array.ndim else 0 for array in (*x, *t)}
-        if len(lengths) != 1 or not all(lengths):
-            shapes = " and ".join(packed_shapes(arrays) for arrays in (x, t))
-            raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {shapes}")
+        _require_one_length(function, x, t)
         if self._wants_labels and len(t) == 1:
             self._largest = max(self._largest, require_labels(function, name, t[0]))
         return Samples(x, tuple(self.targets(array) for array in t))
@@ -160,9 +157,11 @@ def _one_array(function: str, name: str, part: str, given: Any) -> Array:
     return array
 
 
-def packed_shapes(arrays: Sequence[Array]) -> str:
-    """Return the shapes of arrays, for messages."""
-    return str(packed([array.shape for array in arrays]))
+def _require_one_length(function: str, x: Sequence[Array], t: Sequence[Array]) -> None:
+    lengths = lengths_of((*x, *t))
+    if len(lengths) != 1 or not all(lengths):
+        shapes = " and ".join(str(packed([array.shape for array in arrays])) for arrays in (x, t))
+        raise ArgumentError(f"{function}: there must be as many targets as inputs, at least one, got {shapes}")
 
 
 def _number(values: Variables) -> int:

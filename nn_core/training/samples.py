@@ -1,6 +1,6 @@
 """The data of `fit`: one or several arrays of inputs, and one or several of targets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -40,6 +40,11 @@ def parts(given: Any) -> tuple[Any, ...]:
 def packed(values: Sequence[T]) -> Any:
     """Return one value as it is, several as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def lengths_of(arrays: Iterable[Array]) -> set[int]:
+    """Return the numbers of samples of arrays, 0 for an array without axes."""
+    return {len(array) if array.ndim else 0 for array in arrays}
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
 from nn_core.training.batches import is_batches
-from nn_core.training.samples import packed, parts
+from nn_core.training.samples import lengths_of, packed, parts
 
 #: The weights of classes that `class_weight` may name.
 BALANCED: Final = "balanced"
@@ -31,7 +31,7 @@ def split(train: Any, share: float, weights: Any, seed: int) -> tuple[Any, Any, 
     if is_batches(train):
         raise ArgumentError("fit: a share as validation must be of arrays, got batches\n  hint: validation=other_batches")
     pair = [[np.asarray(part) for part in parts(given)] for given in train]
-    lengths = {len(array) if array.ndim else 0 for arrays in pair for array in arrays}
+    lengths = lengths_of([array for arrays in pair for array in arrays])
     if len(lengths) != 1:  # told by the check of the pair, which follows
         return train, None, weights
     kept, held_out = _divided(lengths.pop(), share, seed)

@@ -85,11 +85,12 @@ def active_hooks(
         if hook is not None:
             _require_callable(hook)
     before = [*PRE_HOOKS.values(), *([] if pre is None else [pre])]
-    set_for_all = list(POST_HOOKS.values())
-    if is_backward:
-        set_for_all = [getattr(hook, "backward", hook) for hook in set_for_all]
-    after = [*([] if post is None else [post]), *set_for_all]
+    after = [*([] if post is None else [post]), *_set_for_all(is_backward)]
     return [_on_node(hook) for hook in before], [_on_node(hook) for hook in after]
+
+
+def _set_for_all(is_backward: bool) -> list[Hook]:
+    return [getattr(hook, "backward", hook) if is_backward else hook for hook in POST_HOOKS.values()]
 
 
 def _on_node(hook: Hook) -> NodeHook:
