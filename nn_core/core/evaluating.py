@@ -16,16 +16,21 @@ _REMEDIES: Final = {
 
 def warn_of_training(module: Any, given: Any, result: Any) -> None:
     """Log that functions between what a module was given and its results drop or normalize as in training."""
-    found = sorted({name for name in _functions(result, set(_variables(given))) if name in _OF_TRAINING})
+    found = functions_of_training(given, result)
     if not found:
         return
     remedies = "; ".join(_REMEDIES[name] for name in found if name in _REMEDIES)
     logger.warning(
-        "%s: a module with training=False should do nothing that only training does, got %s, which do not look at the flag%s",
+        "%s: a module with training=False should do nothing that only training does, got %s, whatever the flag says%s",
         type(module).__name__,
         ", ".join(found),
         f"\n  hint: {remedies}" if remedies else "",
     )
+
+
+def functions_of_training(given: Any, result: Any) -> list[str]:
+    """Return the names of functions between what a network was given and its results that do what only training needs."""
+    return sorted(set(_functions(result, set(_variables(given)))))
 
 
 def _functions(result: Any, given: set[Variable]) -> Iterator[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from nn_core.core.module import Module
-from nn_core.core.tree import name_of
-from nn_core.engine.error_messages.refusal import described, door
-from nn_core.errors import ArgumentError
+from nn_core.core.tree import name_of, shown
+from nn_core.engine.error_messages.refusal import described
+from nn_core.errors import ArgumentError, NNCoreError, SignatureError
+
+#: How the line about a layer begins.
+_IN_LAYER: Final = "\n  in layer "
 
 
 @dataclass(eq=False, repr=False)
@@ -66,15 +69,21 @@ class Sequential(Module):
         for name, module in kwargs.items():
             self._add(name, module)
 
-    @door
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the output of the last module."""
-        modules = list(self.submodules.values())
-        if not modules:
-            return args[0]
-        output = modules[0](*args, **kwargs)
-        for module in modules[1:]:
-            output = module(output)
+        """Return the output of the last module.
+
+        Raises:
+            NNCoreError: of a layer, with a line that says which one it is.
+        """
+        if not args and not self.submodules:
+            raise SignatureError("Sequential: must be given an input, got none")
+        output: Any = args[0] if args else None
+        for position, (name, module) in enumerate(self.submodules.items()):
+            try:
+                output = module(output) if position else module(*args, **kwargs)
+            except NNCoreError as error:
+                _name_layer(error, f"{name}: {shown(module)}", output)
+                raise
         return output
 
     def __len__(self) -> int:
@@ -102,6 +111,17 @@ class Sequential(Module):
         if not isinstance(module, Module):
             _require_function("Sequential: every layer must be a Module or a function", module)
         setattr(self, name, module if isinstance(module, Module) else Lambda(module))
+
+
+def _name_layer(error: NNCoreError, layer: str, given: Any) -> None:
+    """Add to the text of an error which layer of a chain it comes from, the innermost one, and what that was given."""
+    text = str(error.args[0]) if error.args else ""
+    if _IN_LAYER in text:
+        return
+    what, hint, advice = text.partition("\n  hint: ")
+    shape = getattr(given, "shape", None)
+    line = f"{_IN_LAYER}{layer}" + ("" if shape is None else f", given shape {shape}")
+    error.args = (f"{what}{line}{hint}{advice}", *error.args[1:])
 
 
 def _require_function(rule: str, given: Any) -> None:

@@ -1,11 +1,13 @@
 """Data and predictions that do not fit a task of `fit`, or each other."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from nn_core import functions as F
+from nn_core.core.evaluating import functions_of_training
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
@@ -111,6 +113,18 @@ def warn_of_images(loss: Variable, x: Variable) -> None:
                 _of_samples(x),
             )
             return
+
+
+def warn_of_training(x: Sequence[Variable], y: Variable | Sequence[Variable]) -> None:
+    """Say where a function, as a network that predicts, drops values or normalizes by the batch as in training."""
+    found = functions_of_training(x, y)
+    if found:
+        logger.warning(
+            "fit: a network that predicts should do nothing that only training does, got %s\n"
+            "  hint: def network(x, test=False): ... F.dropout(x, p) if not test else x, "
+            "PF.batch_normalization(x, batch_stat=not test); or a module, whose layers know",
+            ", ".join(found),
+        )
 
 
 class LossWatch:

@@ -36,7 +36,7 @@ from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
 from nn_core.training.fit_arguments import require_arguments, require_variables, told_as_fit
-from nn_core.training.fit_data import LossWatch, require_samples, warn_of_images
+from nn_core.training.fit_data import LossWatch, require_samples, warn_of_images, warn_of_training
 from nn_core.training.named_metrics import MetricLike
 from nn_core.training.network_calls import Network, alike, called
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
@@ -96,6 +96,8 @@ class Fit:
         self._objective = objective
         self._x = list(x)
         self._y = called(network, x, test=True)
+        if not isinstance(network, Module):
+            warn_of_training(self._x, self._y)
 
     def __repr__(self) -> str:
         """Return the values of the last epoch."""

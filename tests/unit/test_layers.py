@@ -211,6 +211,22 @@ def test_fit_trains_layers_in_their_modes() -> None:
     assert result.predict(x[:9]).tolist() == result.predict(x[:9]).tolist()
 
 
+def test_an_error_of_a_layer_in_a_chain_names_the_function_and_the_layer() -> None:
+    net = nn.Sequential(L.Conv(4, 3), F.relu, nn.Sequential(L.Flatten(), L.Conv(4, 3)))
+    with pytest.raises(ShapeError) as refused:
+        net(filled((2, 3, 8, 8)))
+    text = str(refused.value)
+    assert text.startswith("convolution: x must have a channel axis")
+    assert text.count("in layer") == 1
+    assert text.endswith("\n  in layer conv_1: Conv(4, 3), given shape (2, 144)")
+    with pytest.raises(ArgumentError, match=r"^affine: base_axis .*\n  in layer affine_0: Affine\(2\), given shape \(3,\)$"):
+        nn.Sequential(L.Affine(2))(nn.Variable((3,)))
+    with pytest.raises(ShapeError, match=r"\n  in layer lstm_0: .*LSTM\(4\).*, given shape \(.*\)(\n  hint|$)"):
+        nn.Sequential(L.LSTM(4))(filled(ROWS))
+    with pytest.raises(SignatureError, match=r"^Sequential: must be given an input, got none"):
+        nn.Sequential()()
+
+
 MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "a class": (lambda: nn.Sequential(L.ReLU), ArgumentError, "^Sequential: .* the class ReLU\n  hint: ReLU"),
     "a list": (lambda: nn.Sequential([L.ReLU()]), ArgumentError, r"^Sequential: .*\n  hint: Sequential\(\*layers\)$"),

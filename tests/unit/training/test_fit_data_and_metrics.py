@@ -328,3 +328,20 @@ def test_images_with_channels_last_are_told(caplog: pytest.LogCaptureFixture, sh
     net = nn.Sequential(layers.Conv(4, 3, channel_last=True), F.relu, layers.Affine(2))
     fit(net, (np.ones((20, 8, 8, 3), np.float32), np.arange(20) % 2), epochs=1, **QUICK)
     assert not caplog.records
+
+
+def test_a_function_that_predicts_as_it_trains_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    def careless(x: nn.Variable) -> nn.Variable:
+        return PF.affine(F.dropout(PF.batch_normalization(PF.affine(x, 4, name="a"))), 3, name="b")
+
+    def careful(x: nn.Variable, test: bool = False) -> nn.Variable:
+        h = PF.batch_normalization(PF.affine(x, 4, name="a"), batch_stat=not test)
+        return PF.affine(h if test else F.dropout(h), 3, name="b")
+
+    fit(careless, (POINTS, LABELS), epochs=1, **QUICK)
+    (message,) = caplog.messages
+    assert message.startswith("fit: a network that predicts should ") and "got BatchNormalization, Dropout\n" in message
+    caplog.clear()
+    nn.clear_parameters()
+    fit(careful, (POINTS, LABELS), epochs=1, **QUICK)
+    assert not caplog.messages
