@@ -5,8 +5,10 @@ from typing import Any, cast
 from nn_core.communicators.engine import AloneEngine, Engine
 from nn_core.communicators.launchers import Launch, find_launch
 from nn_core.context import Context
+from nn_core.engine.dispatch.exception_text import refusal_text
 from nn_core.engine.dispatch.extension_registry import Offer, load_target
 from nn_core.engine.dispatch.kinds import CommunicatorInfo
+from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, CommunicationError, PluginError
 from nn_core.settings import settings
@@ -34,9 +36,7 @@ def choose_engine(ctx: Context | None, name: str | None = None) -> Engine:
     make = PLUGINS.offers.load(offer)
     with offer.called():
         engine: Any = make(ctx)
-    for attribute in ("rank", "size", "local_rank", "hosts", *_CALLS):
-        if not hasattr(engine, attribute):
-            raise PluginError(f"{offer.label}: an engine must have {attribute}, got {engine!r}")
+        _check_engine(offer, engine)
     if launch is not None and engine.size != launch.size and not getattr(engine, "joins_late", False):
         raise CommunicationError(
             f"init: the engine {offer.info.name!r} must connect the {launch.size} processes that {launch.launcher} has "
@@ -50,13 +50,23 @@ def choose_engine(ctx: Context | None, name: str | None = None) -> Engine:
 _CALLS = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier", "split")
 
 
+def _check_engine(offer: Offer, engine: Any) -> None:
+    """Refuse an engine that lacks a part, or is no member of its own group."""
+    for attribute in ("rank", "size", "local_rank", "hosts", *_CALLS):
+        if not hasattr(engine, attribute):
+            raise PluginError(f"{offer.label}: an engine must have {attribute}, got {type(engine).__name__}")
+    rank, size = engine.rank, engine.size
+    if not (isinstance(rank, int) and isinstance(size, int) and 0 <= rank < size):
+        raise PluginError(f"{offer.label}: rank must be an integer from 0 to size - 1, got rank {rank!r} of size {size!r}")
+
+
 def _named(name: str) -> Offer:
     offer = PLUGINS.offer("communicators", name)
     if offer is None:
+        failed, cause = absence(PLUGINS, ("communicators",), name)
         known = ", ".join(["alone", *PLUGINS.names_of("communicators")])
-        raise ArgumentError(
-            f"communicator: must be one of {known}, got {name!r}\n  hint: pip install nn-ext-{name.partition('.')[0]}"
-        )
+        hint = failed or f"\n  hint: pip install nn-ext-{name.partition('.')[0]}"
+        raise ArgumentError(f"communicator: must be one of {known}, got {name!r}{hint}") from cause
     return offer
 
 
@@ -69,7 +79,7 @@ def _best(ctx: Context | None, launch: Launch) -> Offer:
             refusal = None if info.probe is None else load_target(offer.label, info.probe)()
         if refusal is None:
             return offer
-        refusals.append(f"\n  {info.name}: {refusal.reason}")
+        refusals.append(f"\n  {info.name}: {refusal_text(offer.plugin, refusal.reason)}")
     hint = f"\n  hint: {_INSTALL.format(n=launch.size)}"
     if refusals:
         raise BackendUnavailableError(

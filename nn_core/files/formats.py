@@ -46,8 +46,9 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         raise ArgumentError(f"{function}: {what}, got none\n  hint: the formats are {_listed_formats()}")
     chosen = own or given or ""
     if _format(chosen) is None:
-        hint = _hint_for_unknown(chosen)
-        raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}\n  hint: {hint}")
+        failed, cause = absence(PLUGINS, ("file_formats",), chosen)
+        hint = failed if cause or (failed and chosen not in _PACKAGES) else f"\n  hint: {_hint_for_unknown(chosen)}"
+        raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}{hint}") from cause
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
     return chosen

@@ -12,6 +12,8 @@ import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.shapes import checked_shape
+from nn_core.engine.dispatch.blame import require_real
+from nn_core.engine.dispatch.supplied import plugin_of
 from nn_core.engine.error_messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
 from nn_core.engine.error_messages.whole import with_whole_numbers
 from nn_core.engine.graph.imperative import call_at_once, has_ndarray
@@ -610,7 +612,7 @@ def _created(name: str, shape: Sequence[int] | None, initializer: Initializer | 
         if shape is not None and values.shape != tuple(shape):
             raise ShapeError(
                 f"get_parameter_or_create: initial values of {_whole_path(name)!r} must have the shape {tuple(shape)}, "
-                f"got {values.shape}"
+                f"got {values.shape}{_origin(initializer)}"
             )
         parameter = Variable.from_numpy_array(values, need_grad=need_grad)
     parameter.name = name.rpartition("/")[2]
@@ -625,4 +627,13 @@ def _initial_values(name: str, shape: Sequence[int] | None, initializer: Initial
             f"get_parameter_or_create: initializer of {_whole_path(name)!r} must be callable with a shape or an array, "
             f"got {type(initializer).__name__}"
         )
-    return np.asarray(initializer(checked_shape(shape or ())))
+    values = np.asarray(initializer(checked_shape(shape or ())))
+    if origin := _origin(initializer):  # what others give is refused where it is used, as ever
+        require_real(f"get_parameter_or_create: the initializer of {_whole_path(name)!r}{origin}", values)
+    return values
+
+
+def _origin(initializer: Initializer) -> str:
+    """Return whose the values are, for messages, where a plugin offers them."""
+    plugin = plugin_of(initializer) or plugin_of(vars(type(initializer)).get("__call__"))
+    return f" from plugin {plugin!r}" if plugin else ""

@@ -165,4 +165,55 @@ UNCLEAN: Final = {
     ),
     "limits sockets": ("import socket\nsocket.setdefaulttimeout(0.001)", "changes the default timeout of sockets"),
     "silences nn_core": ("import logging\nlogging.getLogger('nn_core').setLevel(99)", "changes the configuration of logging"),
+    "sets a variable of C": ("import os\nos.putenv('HOSTILE', '1')", "changes the environment of libraries in C"),
+    "exchanges code": (
+        "import nn_core.context\nnn_core.context.get_current_context.__code__ = (lambda: None).__code__",
+        "replaces the code of nn_core.context.get_current_context",
+    ),
+    "exchanges defaults": (
+        "import nn_core.functions\nnn_core.functions.relu.__defaults__ = (True,)",
+        "replaces the code of nn_core.functions.activation.relu",
+    ),
+    "exchanges a default in its place": (
+        "import nn_core.files.atomic as a\na.atomic_writer.__kwdefaults__ = {'durable': False, 'hostile': 1}",
+        "replaces the code of nn_core.files.atomic.atomic_writer",
+    ),
+    "shows another function in the place of one that loads late": (
+        "import nn_core\nnn_core.load_parameters = nn_core.save_parameters = print",
+        "replaces nn_core.load_parameters",
+    ),
+    "patches a class of the library": (
+        "import json\njson.JSONEncoder.encode = len",
+        "replaces json.encoder.JSONEncoder.encode",
+    ),
+    "lowers the priority": ("import os\nos.nice(1)", "changes the priority of the process"),
+    "lets signals restart calls": (
+        "import signal\nsignal.siginterrupt(signal.SIGUSR1, False)",
+        "changes what the system does at signals",
+    ),
+    "handles crashes": (
+        ("import sys, faulthandler as f\nif f.is_enabled():\n    f.disable()\nelse:\n    f.enable(sys.__stderr__)"),
+        "changes the faulthandler",
+    ),
+    "handles signals in C": (
+        ("import sys, signal, faulthandler as f\nf.unregister(signal.SIGUSR2)\nf.register(signal.SIGUSR2, sys.__stderr__)"),
+        "changes what the system does at signals",
+    ),
+    "chooses event loops": (
+        "import asyncio.events as e\ne._event_loop_policy = object()",
+        "changes the policy of event loops",
+    ),
+    "moves temporary files": ("import tempfile\ntempfile.tempdir = '/nowhere'", "changes the folder of temporary files"),
+    "loses what cannot be encoded": (
+        "import codecs\ncodecs.register_error('strict', codecs.ignore_errors)",
+        "changes how texts that do not fit are encoded",
+    ),
+    "moves to another time zone": (
+        "import os, time\nos.putenv('TZ', 'HST10')\ntime.tzset()",
+        "changes the time zone",
+    ),
+    "writes no compiled files": (
+        "import sys\nsys.dont_write_bytecode = not sys.dont_write_bytecode",
+        "changes settings of the interpreter",
+    ),
 }

@@ -98,21 +98,21 @@ _MODULES: Final = {
     "triggers": ("Trigger", "at", "best", "early_stop", "every", "once"),
     "updater": ("Updater",),
 }
-_HOME: Final = {name: module for module, names in _MODULES.items() for name in names}
+_LAZY: Final = {name: f"nn_core.training.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [  # noqa: PLE0604  # the names are strings of the table
-    *_HOME,
+    *_LAZY,
 ]
 
 
 def __getattr__(name: str) -> object:
-    module = _HOME.get(name)
+    module = _LAZY.get(name)
     if module is None:
-        raise UnknownAttributeError(f"module 'nn_core.training' has no attribute {name!r}{suggestion(name, _HOME)}")
-    value: object = getattr(import_module(f"nn_core.training.{module}"), name)
+        raise UnknownAttributeError(f"module 'nn_core.training' has no attribute {name!r}{suggestion(name, _LAZY)}")
+    value: object = getattr(import_module(module), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOME)
+    return sorted(_LAZY)

@@ -27,7 +27,7 @@ def test_a_broken_plugin_does_not_disturb_the_core(site):
 
 @pytest.mark.slow
 def test_a_broken_default_backend_leaves_the_reference(site):
-    site.install("nn-ext-cpu", "9.9", "cpu = nn_ext_crash", {"nn_ext_crash.py": "raise OSError('libcpu.so: bad ELF')\n"})
+    site.install("nn-ext-cpu", "9.9", "cpu = nn_ext_cpu", {"nn_ext_cpu.py": "raise OSError('libcpu.so: bad ELF')\n"})
     result = site.run("-c", NETWORK.replace("nn.Context(['reference'])", "nn.Context()"))
     assert result.returncode == 0, result.stderr
     assert "Tanh runs on reference:float instead of cpu:float" in result.stderr

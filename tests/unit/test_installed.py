@@ -120,10 +120,12 @@ def test_of_two_packages_of_one_name_the_first_complete_one_counts(path, tmp_pat
     package(path / "later", "nn_ext_sound-0.9", f"[{GROUP}]\nsound = old\n")
     package(path, "NN.Ext_Sound-0.5", f"[{GROUP}]\nsound = left_over\n", None)
     sys.path.append(str(path / "later"))
-    assert [entry.module for entry in scan({GROUP}).entries if entry.name == "sound"] == ["nn_ext_sound.plugin"]
+    assert [entry.module for entry in scan({GROUP}, lambda entry: "").entries if entry.name == "sound"] == [
+        "nn_ext_sound.plugin"
+    ]
 
 
-@pytest.mark.parametrize("name", ["reference", "cpu", "cuda", "cudnn"])
+@pytest.mark.parametrize("name", ["reference", "cpu", "cuda", "cudnn", "nccl", "onnx", "nnp", "contrib", "serve"])
 def test_names_of_ours_are_ours(path, caplog, name):
     before = installed.entry_points().get(name)
     package(path, "evil-1.0", f"[{GROUP}]\n{name} = evil\n", b"Name: evil\nVersion: 1.0\n")
@@ -135,8 +137,29 @@ def test_names_of_ours_are_ours(path, caplog, name):
     assert [(row.state, row.advice) for row in rows] == [(State.BROKEN, "pip uninstall evil")]
 
 
+@pytest.mark.parametrize("stem", ["nn_ext_cpu-9.0", "evil-9.0"])
+def test_a_package_that_calls_itself_like_ours_is_passed_over(path, caplog, stem):
+    package(path / "later", "nn_ext_cpu-0.1.0", f"[{GROUP}]\ncpu = nn_ext_cpu.plugin\n", b"Name: nn-ext-cpu\nVersion: 0.1.0\n")
+    package(path, stem, f"[{GROUP}]\ncpu = evil\n", b"Name: nn-ext-cpu\nVersion: 9.0\n")
+    sys.path.append(str(path / "later"))
+    installed.forget()
+    assert {entry.module for entry in installed.entry_points()["cpu"]} == {"nn_ext_cpu.plugin"}
+    assert "metadata of nn-ext-cpu 9.0 is passed over: the name 'cpu'" in caplog.text
+    sys.path.remove(str(path / "later"))
+
+
+def test_the_names_of_ours_are_those_of_the_extensions():
+    tomllib = pytest.importorskip("tomllib", reason="part of Python from 3.11 on")
+    found = {}
+    for file in Path(__file__).parents[2].glob("extensions/*/pyproject.toml"):
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        found |= dict.fromkeys(project.get("entry-points", {}).get(GROUP, ()), project["name"])
+    if found:  # the source of the core alone has no extensions
+        assert found == {name: owner for name, owner in installed.OWN_PLUGINS.items() if name != installed.CORE_PLUGIN}
+
+
 def test_a_copy_of_ours_without_metadata_has_its_reference_kernels(monkeypatch):
-    monkeypatch.setattr(installed, "scan", lambda groups: metadata.Scan((), ()))
+    monkeypatch.setattr(installed, "scan", lambda groups, objection: metadata.Scan((), ()))
     installed.forget()
     (entry,) = installed.entry_points()["reference"]
     assert entry.module == "nn_core.operators.reference.plugin"

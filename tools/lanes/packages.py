@@ -74,6 +74,8 @@ def metadata_packages() -> dict[str, Callable[[Path], None]]:
         "has binary METADATA": writer(group + b"hostile = a_module_that_nobody_has\n", bytes(range(256))),
         "is called reference": writer(group + b"reference = hostile\n"),
         "is called cpu": writer(group + b"cpu = hostile\n"),
+        "calls itself nn-ext-cpu": writer(group + b"cpu = hostile\n", b"Name: nn-ext-cpu\nVersion: 9.0\n"),
+        "is called onnx": writer(group + b"onnx = hostile\n"),
         "lists what others bring": writer(group + b"hostile = nobody\n" + index + b"solvers.X = cpu\noverlays.cpu = cpu\n"),
         "claims to overlay": writer(group + b"hostile = nobody\n" + index + b"overlays.cpu = hostile\npasses.a = hostile\n"),
     }

@@ -47,8 +47,8 @@ class PluginCall:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is not None and self._plugin:
             require_no_exit(error, self._what, self._plugin)
-            if isinstance(error, StopIteration) and not self._what.startswith(_ENDING):
-                raise PluginError(f"{self._what} of plugin {self._plugin!r}: must not raise StopIteration") from error
+            if not self._what.startswith(_ENDING):
+                require_no_end(error, self._what, self._plugin)
             if isinstance(error, PluginError) and repr(self._plugin) in message_of(error):
                 return  # it names the plugin
             note_origin(error, f"in {self._what} of plugin {self._plugin!r}")
@@ -85,6 +85,7 @@ def note_by_frames(error: BaseException, what: str) -> None:
     require_no_exit(error, what)
     plugins = [plugin for plugin in map(_plugin_of, packages_in(error)) if plugin]
     if plugins:
+        require_no_end(error, what, plugins[-1])
         note_origin(error, f"in {what} of plugin {plugins[-1]!r}")
 
 
@@ -113,6 +114,12 @@ def require_no_exit(error: BaseException, what: str, plugin: str = "") -> None:
     if raising:
         owner = plugin or raising
         raise PluginError(f"{what} of plugin {owner!r}: must not end the program, got {text_of(error)}") from error
+
+
+def require_no_end(error: BaseException, what: str, plugin: str) -> None:
+    """Raise a PluginError in place of a StopIteration, which whoever runs calls one after another would take for their end."""
+    if isinstance(error, StopIteration):
+        raise PluginError(f"{what}{f' of plugin {plugin!r}' if plugin else ''}: must not raise StopIteration") from error
 
 
 def _is_cancellation(error: BaseException) -> bool:

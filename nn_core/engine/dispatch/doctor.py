@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nn_core.engine.dispatch.exception_text import text_of
+from nn_core.engine.dispatch.exception_text import refusal_text, text_of
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, package_names, packages
 from nn_core.engine.runtime import installed
@@ -183,7 +183,10 @@ def _import_watched(name: str, plugins: Plugins) -> tuple[str, ...]:
 
     # first: what importing the core does is not to be told of the plugin
     plugins.plugin(installed.CORE_PLUGIN)
-    return () if name == installed.CORE_PLUGIN else observe(lambda: plugins.plugin(name)).lines
+    if name == installed.CORE_PLUGIN:
+        return ()
+    entries = installed.entry_points().get(name)
+    return observe(lambda: plugins.plugin(name), entries[0].module.partition(".")[0] if entries else name).lines
 
 
 def _summary(plugin: Plugin, package: str, plugins: Plugins) -> Iterator[Finding]:
@@ -214,7 +217,7 @@ def _engine_finding(plugin: Plugin, package: str, offer: "Offer", plugins: Plugi
     try:
         refusal = offer.info.probe and guarded(label, seconds, plugins.offers.load(offer, "probe"))  # type: ignore[attr-defined]  # a CommunicatorInfo
         if refusal:
-            failure = Failure(State.NO_DEVICE, refusal.reason)
+            failure = Failure(State.NO_DEVICE, refusal_text(plugin.name, refusal.reason))
             return Finding(label, package, failure.state, failure.reason, advice=_advice(plugin, failure))
         described = offer.info.devices and guarded(label, seconds, plugins.offers.load(offer, "devices"))  # type: ignore[attr-defined]  # a CommunicatorInfo
     except Exception as error:  # whatever a plugin raises
@@ -247,10 +250,11 @@ def _installation(name: str) -> str:
 
 def _advice(plugin: Plugin, failure: Failure) -> str:
     """Advice about a failure: the hint of its message, or one that fits its cause."""
-    hints = [line.partition("hint: ")[2] for line in failure.reason.splitlines() if "hint: " in line]
+    # the words of a plugin are shown as such, and are no advice of ours
+    hints = [line.strip()[6:] for line in failure.reason.splitlines() if line.strip().startswith("hint: ")]
     if hints and not hints[0].startswith("nn-core doctor"):  # which is running
         return hints[0]
-    remedy = re.search(r"pip install [^\n;,]+", failure.reason)
+    remedy = re.search(r"pip install [^\n;,]+", failure.reason) if plugin.name in installed.OWN_PLUGINS else None
     if remedy is not None:
         return remedy[0]
     if failure.state is not State.BROKEN:

@@ -15,7 +15,7 @@ from nn_core.engine.dispatch.resolve import Candidate, Dtypes, candidates, dtype
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.runtime.html import table
-from nn_core.errors import ArgumentError, NNCoreError
+from nn_core.errors import ArgumentError, NNCoreError, escaped
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.operators.spec.model import ArgValue, FunctionSpec, InputSpec, OutputSpec
 from nn_core.typing import ArrayDesc, Call, Shape, extra, is_slow
@@ -256,7 +256,7 @@ def _notes(candidate: Candidate, spec: FunctionSpec) -> Sequence[str]:
     name = candidate.backend.name
     try:
         with PluginCall(name.partition(".")[0], f"notes() of backend {name!r}"):
-            return [str(note) for note in give(spec.api)]
+            return [escaped(str(note)) for note in give(spec.api)]
     except Exception as error:  # likewise
         return [f"notes() of backend {name!r} raises {reason_of(error)}"]
 
@@ -267,7 +267,7 @@ def _reason(candidate: Candidate, context: Context, function: FunctionInGraph | 
     dtypes = dtypes_of(candidate.backend, candidate.dtype)
     try:
         refusal = refusal_of(candidate, _call(function, dtypes, context.device_id), context.device_id)
-        return refusal.reason if refusal else ""
+        return escaped(refusal.reason) if refusal else ""
     except Exception as error:  # a plugin may raise anything, and who asks what would run wants to know
         return f"refuse() raises {reason_of(error)}"
 

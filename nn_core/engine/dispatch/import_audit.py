@@ -8,8 +8,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from nn_core.engine.dispatch.module_names import Names
-from nn_core.engine.dispatch.sights import CTRL_C, OURS, SIGHTS, AtExit, Builtins, Sight, Streams, capture
+from nn_core.engine.dispatch.exit_functions import AtExit
+from nn_core.engine.dispatch.library_sights import Sight
+from nn_core.engine.dispatch.module_names import Names, Replaced
+from nn_core.engine.dispatch.sights import CTRL_C, FLOATING, OURS, SIGHTS, Builtins, Streams, capture
+from nn_core.engine.runtime.installed import OWN_MODULES
 from nn_core.errors import PluginError
 from nn_core.logger import logger
 
@@ -35,24 +38,31 @@ class Remarks(NamedTuple):
         return (*self.changes, *slow)
 
 
-def observe(run: Callable[[], object]) -> Remarks:
-    """Call `run`, which imports a plugin, and tell what it did to the process; `restore` of the result undoes that."""
-    names, streams, printed = Names.now(), Streams(), capture()
+def observe(run: Callable[[], object], package: str) -> Remarks:
+    """Call `run`, which imports a plugin, and tell what it did to the process; `restore` of the result undoes that.
+
+    Args:
+        run: Imports it.
+        package: The top-level module of the plugin. What libraries have called at exit when they are first imported is theirs.
+    """
+    names, streams, printed = Names(), Streams(), capture()
     try:
         with redirect_stdout(printed), redirect_stderr(printed):
             shown = Streams()
-            before = _read(SIGHTS)
+            before, computing = _read(SIGHTS), _read((FLOATING,))
             everywhere = Builtins()
             _PUT_BACK.clear()
-            AtExit.listen()
+            AtExit.listen(package)
             start = time.perf_counter()
             try:
                 run()
             finally:
                 own = everywhere.put_back()  # first: what follows needs them
+                rounding = _changed(computing)
+                _restore(rounding)
                 seconds = time.perf_counter() - start
                 AtExit.leave()
-                changed = _changed(before)
+                changed = [*rounding, *_changed(before)]
                 changes = [f"changes {sight.what}" for sight, _ in changed] + shown.changes() + _PUT_BACK
                 shown.restore()
                 shown.close()
@@ -62,10 +72,11 @@ def observe(run: Callable[[], object]) -> Remarks:
     if printed.getvalue().strip():
         changes.append(f"prints {printed.getvalue().strip().splitlines()[0][:80]!r}")
     replaced = names.replaced()
-    changes += [f"replaces {name}" for name in [*(f"builtins.{name}" for name in own), *replaced][:_MAX_NAMES]]
+    labels = [*(f"builtins.{name}" for name in own), *(one.label for one in replaced)]
+    changes += [f"replaces {label}" for label in labels[:_MAX_NAMES]]
 
     def restore() -> None:
-        names.restore(replaced)
+        _put_back(replaced)
         _restore(changed)
 
     return Remarks(tuple(changes), seconds, restore)
@@ -80,7 +91,7 @@ def watched_import(name: str) -> ModuleType:
     # imported before, by the program itself: its effects cannot be told any more
     if name in sys.modules:
         return sys.modules[name]
-    remarks = observe(lambda: import_module(name))
+    remarks = observe(lambda: import_module(name), name.partition(".")[0])
     if remarks.changes:
         module = sys.modules.get(name)
         remarks.restore()
@@ -96,22 +107,34 @@ def watched_import(name: str) -> ModuleType:
 
 
 def import_keeping_ours(name: str) -> ModuleType:
-    """Import the module of a plugin; builtins, contexts, modes and settings of nn_core are afterwards what they were.
+    """Import the module of a plugin; builtins, other modules, and names, modes and settings of nn_core stay what they were.
 
     A plugin that sets the default context would change the results of all that a program computes.
     """
+    if name in sys.modules:
+        return sys.modules[name]
+    # looking at all names takes time, which programs that use our own plugins need not spend
+    ours = None if name.partition(".")[0] in OWN_MODULES else Names("nn_core")
     before, everywhere = _read((*OURS, CTRL_C)), Builtins()
     try:
         return import_module(name)
     finally:
         own = everywhere.put_back()
+        replaced = ours.replaced() if ours else []
+        _put_back(replaced)
         changed = _changed(before)
         _restore(changed)
-        names = [f"builtins.{name}" for name in own]
+        names = [*(f"builtins.{name}" for name in own), *(one.label for one in replaced[:_MAX_NAMES])]
         _PUT_BACK.extend(f"changes {sight.what}" for sight, _ in changed)
         _PUT_BACK.extend(f"replaces {name}" for name in names[:_MAX_NAMES])
         for what in [*(sight.what for sight, _ in changed), *names]:
             logger.warning("%s: importing a plugin must not change %s; they are what they were", name, what)
+
+
+def _put_back(replaced: list[Replaced]) -> None:
+    for one in replaced:
+        with suppress(Exception):  # as much as the owner allows
+            one.restore()
 
 
 def _read(sights: tuple[Sight, ...]) -> list[tuple[Sight, Any]]:

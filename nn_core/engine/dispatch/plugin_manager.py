@@ -288,9 +288,11 @@ class Plugins:
         return self.offers.of(kind)
 
     def names_of(self, kind: str) -> list[str]:
-        """Names of a kind ("functions" too), as far as packages list them or they are loaded; nothing is imported."""
+        """Names of a kind ("functions" too) that are loaded, or listed by plugins that have not failed; imports none."""
         loaded = [added.key for added in self.registry] if kind == "functions" else self.offers.names(kind)
-        return sorted({*loaded, *(name for found, name in installed.index() if found == kind)})
+        failed = {plugin.name for plugin in self._plugins.values() if plugin.failure is not None}
+        listed = [name for (of, name), owners in installed.index().items() if of == kind and not failed.issuperset(owners)]
+        return sorted({*loaded, *listed})
 
     def extra_kernels(self, backend: str, name: str) -> tuple[list[Kernel], list[Kernel]]:
         """Kernels that plugins bring for a backend of another: to be asked before its own, and after."""
@@ -444,16 +446,16 @@ class Plugins:
         return plugin
 
     def _load_backend(self, info: "BackendInfo") -> None:
-        from nn_core.engine.dispatch.exception_text import text_of
+        from nn_core.engine.dispatch.exception_text import refusal_text, text_of
         from nn_core.engine.dispatch.guard import guarded
 
-        what = f"backend {info.name!r}"
+        what, owner = f"backend {info.name!r}", info.name.partition(".")[0]
         try:
             # a probe looks for a device and may be stopped; loading may have to compile for minutes
             refusal = guarded(f"{what}: probe()", settings().plugin_timeout, info.probe)
             if refusal is not None:
                 check_refusal(f"{what}: probe()", refusal)
-                self._failures[info.name] = Failure(State.NO_DEVICE, refusal.reason)
+                self._failures[info.name] = Failure(State.NO_DEVICE, refusal_text(owner, refusal.reason))
                 return
             backend = guarded(f"{what}: load()", None, info.load)
             check_backend(info, backend, self.registry)

@@ -4,7 +4,6 @@ A `Sight` is a row: what a remark calls it, a function that reads it, and one th
 is impossible, as for threads. Importing a module may add modules; all else belongs to the program.
 """
 
-import atexit
 import builtins
 import gc
 import io
@@ -20,13 +19,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from nn_core import settings
+from nn_core.engine.dispatch.exit_functions import AtExit
 from nn_core.engine.dispatch.floating_point import FloatingPoint
 from nn_core.engine.dispatch.guard import Clock
+from nn_core.engine.dispatch.library_sights import LIBRARY, SYSTEM, Sight
 from nn_core.engine.runtime.context_values import AMBIENTS
 from nn_core.logger import logger
 
@@ -34,15 +35,9 @@ from nn_core.logger import logger
 _HOOKS: Final = ("excepthook", "unraisablehook", "displayhook", "breakpointhook")
 #: The standard files as the interpreter has opened them.
 _OWN_FILES: Final = ("__stdin__", "__stdout__", "__stderr__")
+#: What the interpreter reads of ``sys`` when it imports modules and shows exceptions.
+_OWN_SETTINGS: Final = ("dont_write_bytecode", "pycache_prefix", "tracebacklimit", "warnoptions")
 _TIMERS: Final = ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
-
-
-class Sight(NamedTuple):
-    """One thing that is looked at before and after."""
-
-    what: str
-    read: Callable[[], Any]
-    restore: Callable[[Any], object] | None = None
 
 
 def _in_main_thread() -> bool:
@@ -150,15 +145,6 @@ def _children() -> frozenset[str]:
         with suppress(OSError):
             found += path.read_text(encoding="ascii").split()
     return frozenset(found)
-
-
-def _start_method() -> Any:
-    module = sys.modules.get("multiprocessing")
-    return None if module is None else module.get_start_method(allow_none=True)
-
-
-def _restore_start_method(method: Any) -> None:
-    sys.modules["multiprocessing"].set_start_method(method, force=True)
 
 
 class _Generator:
@@ -274,29 +260,6 @@ def _restore_environment(state: Any) -> None:
     os.environ.update(variables)
 
 
-def _decimals() -> Any:
-    """Return precision and rounding of decimal numbers, of this thread and of those that are to come."""
-    module = sys.modules.get("decimal")
-    contexts = () if module is None else (module.getcontext(), module.DefaultContext)
-    return [(context, context.prec, context.rounding) for context in contexts]
-
-
-def _restore_decimals(state: Any) -> None:
-    for context, precision, rounding in state:
-        context.prec, context.rounding = precision, rounding
-    if state:
-        sys.modules["decimal"].setcontext(state[0][0])
-
-
-def _socket_timeout() -> Any:
-    module = sys.modules.get("socket")
-    return None if module is None else module.getdefaulttimeout()
-
-
-def _restore_socket_timeout(seconds: Any) -> None:
-    sys.modules["socket"].setdefaulttimeout(seconds)
-
-
 def _threads() -> frozenset[int]:
     """Return the threads that Python knows, started by whichever module, but for those that watch the time of plugins."""
     return frozenset(sys._current_frames()) - {thread.ident for thread in threading.enumerate() if isinstance(thread, Clock)}
@@ -308,47 +271,8 @@ def _attributes_of_sys(names: tuple[str, ...]) -> dict[str, Any]:
 
 def _restore_attributes_of_sys(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
-        setattr(sys, name, value)
-
-
-class AtExit:
-    """Functions that are registered while a plugin is imported, in place of `atexit.register`, which cannot list them."""
-
-    _register: ClassVar[Callable[..., Any]] = atexit.register
-    _added: ClassVar[list[Callable[[], Any]]] = []
-    _n_empty: ClassVar[int] = 0
-
-    @classmethod
-    def listen(cls) -> None:
-        """Note what is registered from now on."""
-        cls._added.clear()
-        setattr(atexit, "register", cls._note)  # noqa: B010  # an assignment has another type
-
-    @classmethod
-    def leave(cls) -> None:
-        """Stop noting; what was registered stays registered."""
-        setattr(atexit, "register", cls._register)  # noqa: B010
-
-    @classmethod
-    def count(cls) -> int:
-        """Return the number of functions that are registered."""
-        return int(getattr(atexit, "_ncallbacks", int)()) - cls._n_empty
-
-    @classmethod
-    def forget(cls) -> None:
-        """Unregister what was noted."""
-        left = cls.count() - len(cls._added)
-        for function in cls._added:
-            atexit.unregister(function)
-        cls._added.clear()
-        cls._n_empty += cls.count() - left  # the interpreter may count places that unregistered functions leave
-
-    @classmethod
-    def _note(cls, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        # an object of its own: the program may have registered the same function
-        cls._added.append(partial(function, *args, **kwargs))
-        cls._register(cls._added[-1])
-        return function
+        if value is not None or hasattr(sys, name):
+            setattr(sys, name, value)
 
 
 #: How these are read and restored, where the interpreter and the system have them.
@@ -359,11 +283,13 @@ _OF_PROCESSORS: Final = (
     else (int, int)
 )
 _OF_LOADER: Final = getattr(sys, "getdlopenflags", int), getattr(sys, "setdlopenflags", int)
+#: Looked at before all others, since it changes what is read of them.
+FLOATING: Final = Sight("floating-point arithmetic", FloatingPoint, FloatingPoint.restore)
 #: Settings by which all results change.
 OURS: Final = (
+    FLOATING,
     Sight("modes and contexts of nn_core", _ambient_values, _restore_ambient_values),
     Sight("settings of nn_core", settings.switches, settings.set_switches),
-    Sight("floating-point arithmetic", FloatingPoint, FloatingPoint.restore),
 )
 #: While time is measured, the handler is that of the clock, which is gone when others look.
 CTRL_C: Final = Sight("signal handlers", lambda: {signal.SIGINT: signal.getsignal(signal.SIGINT)}, _restore_signal_handlers)
@@ -374,7 +300,6 @@ SIGHTS: Final = (
     Sight("np.seterr", lambda: dict(np.geterr()), lambda state: np.seterr(**state)),
     Sight("np.seterrcall", np.geterrcall, np.seterrcall),
     Sight("the buffer size of NumPy", np.getbufsize, np.setbufsize),
-    Sight("decimal arithmetic", _decimals, _restore_decimals),
     Sight("print options of NumPy", _print_options, lambda state: np.set_printoptions(**state)),
     Sight("random states", _random_states, _restore_random_states),
     *OURS,
@@ -389,6 +314,7 @@ SIGHTS: Final = (
     Sight("hooks of the interpreter", partial(_attributes_of_sys, _HOOKS), _restore_attributes_of_sys),
     Sight("hooks of asynchronous generators", sys.get_asyncgen_hooks, lambda hooks: sys.set_asyncgen_hooks(*hooks)),
     Sight("files of the interpreter", partial(_attributes_of_sys, _OWN_FILES), _restore_attributes_of_sys),
+    Sight("settings of the interpreter", partial(_attributes_of_sys, _OWN_SETTINGS), _restore_attributes_of_sys),
     Sight("threading.excepthook", lambda: threading.excepthook, lambda hook: setattr(threading, "excepthook", hook)),
     Sight("functions to call at exit", AtExit.count, lambda _: AtExit.forget()),
     Sight("the profile function", sys.getprofile, sys.setprofile),
@@ -400,7 +326,6 @@ SIGHTS: Final = (
     Sight("the processors of the process", *_OF_PROCESSORS),
     Sight("the flags of the dynamic loader", *_OF_LOADER),
     Sight("the stack size of threads", threading.stack_size, threading.stack_size),
-    Sight("the default timeout of sockets", _socket_timeout, _restore_socket_timeout),
     Sight("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Sight("the garbage collector", _collector, _restore_collector),
     Sight("the locale", lambda: locale.setlocale(locale.LC_ALL), lambda name: locale.setlocale(locale.LC_ALL, name)),
@@ -408,7 +333,8 @@ SIGHTS: Final = (
     Sight("the current directory", os.getcwd, os.chdir),
     Sight("the umask", _umask, os.umask),
     Sight("resource limits", _limits, _restore_limits),
-    Sight("the start method of multiprocessing", _start_method, _restore_start_method),
+    *SYSTEM,
+    *LIBRARY,
     Sight("threads", _threads),
     Sight("child processes", _children),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nn_core.engine.dispatch.blame import attach_note as attach_note
-from nn_core.engine.dispatch.blame import note_origin, require_no_exit
+from nn_core.engine.dispatch.blame import note_origin, require_no_end, require_no_exit
 from nn_core.engine.dispatch.known import table_kernel
 from nn_core.engine.dispatch.registry import REGISTRY
 from nn_core.engine.runtime.installed import OWN_PACKAGES
@@ -60,7 +60,9 @@ def add_note(
     added = REGISTRY.added(spec.name)
     plugin = owner or (added.plugin if added else "")
     name = added.key if added else spec.api
-    require_no_exit(error, f"{what}F.{name}, run by backend {backend!r},", plugin)
+    subject = f"{what}F.{name}, run by backend {backend!r},"
+    require_no_exit(error, subject, plugin)
+    require_no_end(error, subject, plugin)
     if isinstance(error, NNCoreError) and not plugin and backend.partition(".")[0] in OWN_PACKAGES:
         return
     origin = f" of plugin {plugin!r}" if plugin else ""

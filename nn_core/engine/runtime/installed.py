@@ -18,38 +18,40 @@ INDEX: Final = "nn_core.index"
 CORE_PLUGIN: Final = "reference"
 #: The backend of programs that name none, where it is installed.
 PREFERRED_BACKEND: Final = "cpu"
-#: The packages that bring backends of ours. Their names are theirs alone: an entry point of another package that is called
-#: like one would run in place of it, in all programs.
+#: The packages that bring backends of ours.
 OWN_PACKAGES: Final = {CORE_PLUGIN: "nn-core", "cpu": "nn-ext-cpu", "cuda": "nn-ext-cuda", "cudnn": "nn-ext-cudnn"}
 _CORE_MODULE: Final = "nn_core.operators.reference.plugin"
+_OTHERS: Final = ("c", "caffe", "contrib", "mpi", "nnp", "onnx", "ray", "serve", "tensorboard")
+#: The packages of all plugins of ours. These names are theirs alone: an entry point of another package that is called like one
+#: would run in place of it, in all programs.
+OWN_PLUGINS: Final = {**OWN_PACKAGES, "nccl": "nn-ext-cuda", **{name: f"nn-ext-{name}" for name in _OTHERS}}
+#: The top-level modules of these packages.
+OWN_MODULES: Final = frozenset(package.replace("-", "_") for package in OWN_PLUGINS.values())
 
 
 @cache
 def _scanned() -> Scan:
-    found = scan((GROUP, INDEX))
-    entries, faults = [], list(found.faults)
-    for entry in found.entries:
-        reason = _objection(entry)
-        if reason:
-            faults.append(Fault(f"{entry.package} {entry.version}".strip(), reason, True))
-        else:
-            entries.append(entry)
+    found = scan((GROUP, INDEX), _objection)
+    entries, faults = list(found.entries), found.faults
     if not any(entry.group == GROUP and entry.name == CORE_PLUGIN for entry in entries):
         # a copy of nn_core without metadata, or with damaged metadata, still has its reference kernels
         entries.append(EntryPoint(GROUP, CORE_PLUGIN, _CORE_MODULE, OWN_PACKAGES[CORE_PLUGIN], ""))
     for fault in faults:
         level = logging.WARNING if fault.is_ours else logging.DEBUG
         logging.getLogger("nn_core").log(level, "metadata of %s is passed over: %s", fault.package, fault.reason)
-    return Scan(tuple(entries), tuple(faults))
+    return Scan(tuple(entries), faults)
 
 
 def _objection(entry: EntryPoint) -> str:
     """Return the reason why an entry point is not followed, empty where it is."""
-    owner = OWN_PACKAGES.get(entry.name) if entry.group == GROUP else None
+    owner = OWN_PLUGINS.get(entry.name) if entry.group == GROUP else None
     if owner is None:
         return ""
-    is_owner = canonical(entry.package) == owner and (entry.name != CORE_PLUGIN or entry.module == _CORE_MODULE)
-    return "" if is_owner else f"the name {entry.name!r} of an entry point must be that of {owner}, got {quoted(entry.value)}"
+    # a package may call itself like ours, and may have been there before it
+    is_owner = canonical(entry.package) == owner and entry.module.partition(".")[0] == owner.replace("-", "_")
+    if is_owner and (entry.name != CORE_PLUGIN or entry.module == _CORE_MODULE):
+        return ""
+    return f"the name {entry.name!r} of an entry point must be that of {owner}, got {quoted(entry.value)}"
 
 
 def faults() -> tuple[Fault, ...]:

@@ -7,7 +7,7 @@ of that package, and the others are read.
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -74,10 +74,15 @@ class _Lines(NamedTuple):
     lines: tuple[tuple[str, str], ...]
 
 
-def scan(groups: Collection[str]) -> Scan:
+def scan(groups: Collection[str], objection: Callable[[EntryPoint], str]) -> Scan:
     """Return the entry points of some groups in the metadata of all packages on the search path.
 
-    Of several packages with one name the first on the path counts; those without metadata of their own come last.
+    Of several packages with one name the first on the path counts; those without metadata of their own, or with an entry point
+    that is not followed, come last.
+
+    Args:
+        groups: Names of the groups.
+        objection: Returns the reason why an entry point is not followed, empty where it is.
     """
     faults: list[Fault] = []
     found: dict[str, list[_Lines]] = {}
@@ -90,10 +95,19 @@ def scan(groups: Collection[str]) -> Scan:
         found.setdefault(_key_of(distribution), []).append(_Lines(distribution, lines))
     entries: list[EntryPoint] = []
     for candidates in found.values():
-        chosen = _first_complete(candidates)
-        if chosen.lines:
-            entries += _entries_of(chosen, faults)
+        entries += _followed(_complete_first(candidates), objection, faults)
     return Scan(tuple(entries), tuple(faults))
+
+
+def _followed(candidates: list[_Lines], objection: Callable[[EntryPoint], str], faults: list[Fault]) -> Iterator[EntryPoint]:
+    """Iterate over the entry points of the first of several packages with one name, or of the next if one is refused."""
+    for position, candidate in enumerate(candidates):
+        entries = list(_entries_of(candidate, faults)) if candidate.lines else []
+        reasons = {entry: reason for entry in entries if (reason := objection(entry))}
+        faults += (Fault(f"{entry.package} {entry.version}".strip(), reason, True) for entry, reason in reasons.items())
+        if not reasons or position == len(candidates) - 1:
+            yield from (entry for entry in entries if entry not in reasons)
+            return
 
 
 def _distributions(faults: list[Fault]) -> Iterator[Any]:
@@ -201,13 +215,15 @@ def canonical(project: str) -> str:
     return re.sub(r"[-_.]+", "-", project).lower()
 
 
-def _first_complete(candidates: list[_Lines]) -> _Lines:
-    if len(candidates) > 1:
-        for candidate in candidates:
-            path = _path_of(candidate.distribution)
-            if path is None or path.is_file() or any((path / name).exists() for name in _METADATA):
-                return candidate
-    return candidates[0]
+def _complete_first(candidates: list[_Lines]) -> list[_Lines]:
+    if len(candidates) == 1:
+        return candidates
+    return sorted(candidates, key=lambda candidate: not _is_complete(candidate.distribution))
+
+
+def _is_complete(distribution: Any) -> bool:
+    path = _path_of(distribution)
+    return path is None or path.is_file() or any((path / name).exists() for name in _METADATA)
 
 
 def _fault_of(distribution: Any, error: Exception) -> Fault:

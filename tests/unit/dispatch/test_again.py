@@ -134,7 +134,9 @@ def test_a_device_that_is_loaded_anew_is_another(install):
     assert spaces.space_of(again, "0").backend is again
 
 
-@pytest.mark.parametrize("index", ["functions.cell_scaled = cell\nsolvers.Cell = cell\nfile_formats..cell = cell", ""])
+@pytest.mark.parametrize(
+    "index", ["functions.cell_scaled = cell\nsolvers.Cell = cell\nfile_formats..cell = cell\ncommunicators.cell = cell", ""]
+)
 def test_who_asks_for_something_of_a_plugin_that_failed_is_told(install, index):
     install("cell", "import a_library_that_nobody_has", index=index)
     ext.refresh()
@@ -150,6 +152,13 @@ def test_who_asks_for_something_of_a_plugin_that_failed_is_told(install, index):
         ext.find_extension("solvers", "Cell")
     with pytest.raises(ArgumentError, match=other):
         ext.write_entries("weights.cell", {}, ".cell")
+    # neither does it count its name among those that there are, nor advise to install what is there
+    with pytest.raises(ArgumentError, match=other) as missing:
+        nn.load_parameters("weights.cell")
+    assert ".cell" not in str(missing.value).partition("got '.cell'")[0]
+    with pytest.raises(ArgumentError, match=other) as missing:
+        nn.communicators.Communicator(nn.get_current_context(), engine="cell").init()
+    assert "cell" not in str(missing.value).partition("got 'cell'")[0]
 
 
 def test_an_old_index_says_that_pip_copies_it(install):

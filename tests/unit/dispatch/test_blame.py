@@ -253,6 +253,10 @@ def test_whatever_a_plugin_raises_names_it(fault, place):
         with pytest.raises(PluginError, match=r"of plugin 'acme': must not end the program, got (Sys.*3|Ends: over)") as ends:
             run()
         assert ends.value.__cause__ is error
+    fault(place, StopIteration(4))
+    # whoever runs such calls one after another would take it for their end
+    with pytest.raises(PluginError, match=r"'acme'.* must not raise StopIteration"):
+        run()
     fault(place, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         run()

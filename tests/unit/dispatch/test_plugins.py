@@ -67,7 +67,7 @@ def test_packages_are_scanned_once(install, plugins, monkeypatch):
     scans = []
     install.backend("acme")
     installed.forget()
-    monkeypatch.setattr(installed, "scan", lambda groups: scans.append(True) or Scan((), ()))
+    monkeypatch.setattr(installed, "scan", lambda groups, objection: scans.append(True) or Scan((), ()))
     plugins.names()
     plugins.names_of("functions")
     plugins.names()

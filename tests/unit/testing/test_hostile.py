@@ -6,6 +6,7 @@ import contextvars
 import gc
 import importlib
 import linecache
+import os
 import re
 import subprocess
 import sys
@@ -183,7 +184,17 @@ def test_a_target_that_cannot_be_imported(with_hostile, hostile):
 
 
 #: Modules that a program has imported, as ours have, before it asks for a plugin.
-IMPORTED = ("decimal", "json", "multiprocessing", "numpy.lib.stride_tricks", "socket", "time")
+IMPORTED = (
+    "asyncio",
+    "decimal",
+    "faulthandler",
+    "json",
+    "multiprocessing",
+    "numpy.lib.stride_tricks",
+    "socket",
+    "tempfile",
+    "time",
+)
 
 
 @pytest.fixture
@@ -195,9 +206,13 @@ def process():
         for name in IMPORTED:
             importlib.import_module(name)
         gc.unfreeze()
-        before, names, streams = [(sight, sight.read()) for sight in SIGHTS if sight.restore], Names.now(), Streams()
+        before, names, streams = [(sight, sight.read()) for sight in SIGHTS if sight.restore], Names(), Streams()
         copies.append(streams)
-        return lambda: [sight.what for sight, old in before if old != sight.read()] + names.replaced() + streams.changes()
+        return lambda: [
+            *(sight.what for sight, old in before if old != sight.read()),
+            *(one.label for one in names.replaced()),
+            *streams.changes(),
+        ]
 
     yield watch
     for streams in copies:
@@ -224,8 +239,8 @@ def test_the_doctor_shows_what_does_more_than_being_imported(with_hostile, hosti
     with_hostile(hostile)
     seen = []
 
-    def observe(run):
-        seen.append(import_audit_observe(run))
+    def observe(run, package):
+        seen.append(import_audit_observe(run, package))
         return seen[-1]
 
     import_audit_observe = import_audit.observe
@@ -276,9 +291,9 @@ def test_importing_a_plugin_never_changes_builtins(with_hostile, caplog):
 def test_functions_to_call_at_exit_are_unregistered():
     program = """
 import atexit
-from nn_core.engine.dispatch.sights import AtExit
+from nn_core.engine.dispatch.exit_functions import AtExit
 atexit.register(print, "of the program")
-AtExit.listen()
+AtExit.listen("__main__")
 atexit.register(print, "of the plugin")
 atexit.register(print)
 AtExit.leave()
@@ -288,6 +303,44 @@ print(before - AtExit.count())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "2\nof the program\n"
+
+
+def test_what_a_library_calls_at_exit_is_not_told_of_the_plugin_that_imports_it(with_hostile, tmp_path, monkeypatch):
+    with_hostile(Hostile(does="", body="import a_library_of_others\n", stage="load", message=""))
+    (tmp_path / "a_library_of_others.py").write_text("import atexit, weakref\natexit.register(int)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    remarks = import_audit.observe(lambda: importlib.import_module("nn_ext_hostile"), "nn_ext_hostile")
+    assert not remarks.changes
+    del sys.modules["a_library_of_others"], sys.modules["nn_ext_hostile"]
+    remarks = import_audit.observe(lambda: importlib.import_module("nn_ext_hostile"), "a_library_of_others")
+    assert remarks.changes == ("changes functions to call at exit",)
+    remarks.restore()
+
+
+def test_names_of_ours_and_modules_are_put_back_in_every_mode(with_hostile, caplog):
+    body = (
+        "import nn_core.functions\nnn_core.functions.tanh = len\nnn_core.functions.relu.__defaults__ = (True,)\n"
+        "import sys, json\nsys.modules['json'] = sys\n"
+        "@hookimpl\ndef nn_core_solvers():\n    return []\n"
+    )
+    with_hostile(Hostile(does="", body=body, stage="load", message=""))
+    before = F.tanh, F.relu.__defaults__, sys.modules["json"]
+    PLUGINS.module("hostile")
+    assert (F.tanh, F.relu.__defaults__, sys.modules["json"]) == before
+    assert "must not change nn_core.functions.tanh; they are what they were" in caplog.text
+    assert "must not change the code of nn_core.functions.activation.relu" in caplog.text
+
+
+@pytest.mark.parametrize("name", sorted({name for name in installed.entry_points() if name in installed.OWN_PLUGINS}))
+def test_our_own_plugins_load_in_strict_mode(name):
+    program = (
+        "import sys\nfrom nn_core.engine.dispatch.plugin_manager import PLUGINS\n"
+        f"failure = PLUGINS.plugin({name!r}).failure\nsys.exit(failure and failure.reason)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "NN_CORE_STRICT": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
