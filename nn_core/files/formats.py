@@ -46,9 +46,7 @@ def extension_of(function: str, target: PathOrFile, extension: str | None) -> st
         raise ArgumentError(f"{function}: {what}, got none\n  hint: the formats are {_listed_formats()}")
     chosen = own or given or ""
     if _format(chosen) is None:
-        failed, cause = absence(PLUGINS, ("file_formats",), chosen)
-        hint = failed if cause or (failed and chosen not in _PACKAGES) else f"\n  hint: {_hint_for_unknown(chosen)}"
-        raise ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {chosen!r}{hint}") from cause
+        raise _unknown(function, chosen)
     if given is not None and given != chosen:
         raise ArgumentError(f"{function}: extension must be that of the path, {chosen!r}, or be left out, got {given!r}")
     return chosen
@@ -78,6 +76,15 @@ def _require_target(function: str, target: object) -> None:
     """Refuse what is neither a path nor an open file."""
     if not isinstance(target, (str, os.PathLike)) and not hasattr(target, "read") and not hasattr(target, "write"):
         raise ArgumentError(f"{function}: path must be a text, a Path or an open file, got {described(target)}")
+
+
+def _unknown(function: str, extension: str) -> ArgumentError:
+    """Return the error for the extension of no format, with its cause where a plugin failed that may have it."""
+    failed, cause = absence(PLUGINS, ("file_formats",), extension)
+    hint = failed if cause or (failed and extension not in _PACKAGES) else f"\n  hint: {_hint_for_unknown(extension)}"
+    error = ArgumentError(f"{function}: the extension must be one of {_listed_formats()}, got {extension!r}{hint}")
+    error.__cause__ = cause
+    return error
 
 
 def _hint_for_unknown(extension: str) -> str:

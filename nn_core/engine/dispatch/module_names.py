@@ -51,11 +51,13 @@ class _Table(NamedTuple):
         for name, value in self.values.items():
             if now.get(name, missing) is not value and self.is_looked_at(self, name, value):
                 yield name
-        added = [name for name in now if name not in self.values]
-        if isinstance(self.owner, type):  # in front of what it inherits
-            yield from (name for name in added if self.is_looked_at(self, name, _inherited(self.owner, name)))
-        elif "_LAZY" in self.values:  # in front of what it loads when that is asked for
-            yield from (name for name in added if now[name] is not _lazy(self.values["_LAZY"], name, now[name]))
+        yield from (name for name in now if name not in self.values and self._hides(name, now[name]))
+
+    def _hides(self, name: Any, value: Any) -> bool:
+        """Say whether a name that was added stands in front of what its owner inherits, or loads when that is asked for."""
+        if isinstance(self.owner, type):
+            return self.is_looked_at(self, name, _inherited(self.owner, name))
+        return "_LAZY" in self.values and value is not _lazy(self.values["_LAZY"], name, value)
 
     def title(self, name: Any) -> str:
         return f"{self.label}[{name!r}]" if isinstance(self.owner, dict) else f"{self.label}.{name}"

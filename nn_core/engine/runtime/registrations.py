@@ -102,6 +102,8 @@ def _is_again(table: dict[str, Any], name: str, value: Any) -> bool:
     """Return whether a function is one of a loaded plugin, defined anew, as a cell of a notebook and ``importlib.reload``
     do.
     """
+    if name not in table:
+        return False
     own, former = [(getattr(one, "__module__", None), getattr(one, "__qualname__", None)) for one in (value, table.get(name))]
     return own == former and None not in own and ((id(table), name) in _SETTLED or own[0] == "__main__")
 
