@@ -18,7 +18,7 @@ _N_BYTES: Final = 512
 _HANDLER, _FLAGS = (slice(0, 8), slice(136, 140)) if sys.platform == "linux" else (slice(0, 8), slice(8, 16))
 #: A flag that the library of C sets itself, SA_RESTORER of Linux.
 _ITS_OWN: Final = 0x04000000
-#: How texts are encoded and decoded where they do not fit.
+#: Names of the ways to encode and decode texts that do not fit.
 _HANDLERS: Final = (
     *("strict", "ignore", "replace", "backslashreplace", "namereplace", "surrogateescape", "surrogatepass"),
     "xmlcharrefreplace",
@@ -45,7 +45,7 @@ def _library(*names: str) -> Any:
 
 
 class _Action:
-    """What the system does at a signal, which code in C may have chosen, and whether calls are interrupted."""
+    """The action of the system at a signal, which code in C may have chosen, and whether it interrupts calls."""
 
     def __init__(self, library: Any, number: int) -> None:
         self.library, self.number, self.raw = library, number, ctypes.create_string_buffer(_N_BYTES)
@@ -196,7 +196,7 @@ def _restore_start_method(method: Any) -> None:
     sys.modules["multiprocessing"].set_start_method(method, force=True)
 
 
-#: What the system keeps.
+#: The sights of the system.
 SYSTEM: Final = (
     Sight("what the system does at signals", _signal_actions, _restore_signal_actions),
     Sight("the environment of libraries in C", _environment_of_c, _restore_environment_of_c),
@@ -204,7 +204,7 @@ SYSTEM: Final = (
     Sight("the priority of the process", _priority, _restore_priority if _MAY_HURRY else None),
 )
 _POLICY: Final = "asyncio.events", "_event_loop_policy"
-#: What modules of Python's library keep.
+#: The sights of modules of Python's library.
 LIBRARY: Final = (
     Sight("the policy of event loops", _attribute(*_POLICY), _restore_attribute(*_POLICY)),
     Sight("the faulthandler", _faulthandler, _restore_faulthandler),

@@ -222,7 +222,7 @@ def _is_member(table: _Table, name: str, value: Any) -> bool:
 
 
 class _Rules(NamedTuple):
-    """What counts as a change: of attributes of modules, and of those of classes that they define."""
+    """The changes that count: of attributes of modules, and of those of classes that they define."""
 
     attributes: Callable[[_Table, Any, Any], bool]
     members: Callable[[_Table, Any, Any], bool]

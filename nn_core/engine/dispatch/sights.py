@@ -35,7 +35,7 @@ from nn_core.logger import logger
 _HOOKS: Final = ("excepthook", "unraisablehook", "displayhook", "breakpointhook")
 #: The standard files as the interpreter has opened them.
 _OWN_FILES: Final = ("__stdin__", "__stdout__", "__stderr__")
-#: What the interpreter reads of ``sys`` when it imports modules and shows exceptions.
+#: Attributes of ``sys`` that the interpreter reads when it imports modules and shows exceptions.
 _OWN_SETTINGS: Final = ("dont_write_bytecode", "pycache_prefix", "tracebacklimit", "warnoptions")
 _TIMERS: Final = ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
 
