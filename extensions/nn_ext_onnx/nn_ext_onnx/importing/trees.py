@@ -1,7 +1,7 @@
 """Ensembles of decision trees: each sample is followed to its leaves on the host, and their numbers are added up."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -53,25 +53,45 @@ class Trees:
     no: Array
     missing: Array
     members: Array | None = None
+    _next: Array = field(init=False, repr=False)
+    _present: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Say for twice the place of a node, and one more for yes, where it leads: leaves to themselves."""
+        self._next = np.stack((self.no, self.yes), axis=1).reshape(-1)
+        leaves = np.flatnonzero(self.kinds == LEAF)
+        self._next[2 * leaves] = self._next[2 * leaves + 1] = leaves
+        self._present = [code for code in range(LEAF) if (self.kinds == code).any()]
 
     def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
         """Return the leaf of each sample in each tree."""
         x = np.asarray(arrays[0], self.values.dtype)
         samples = np.arange(len(x))[:, None]
-        places = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
+        places = np.broadcast_to(self.roots, (len(x), len(self.roots)))
         for _ in range(len(self.kinds) + 1):
-            kinds = self.kinds[places]
-            if (kinds == LEAF).all():
-                return [places.astype(np.int64)]
-            given, wanted = x[samples, self.features[places]], self.values[places]
-            holds = np.select(
-                [kinds == code for code in range(MEMBER)], [test(given, wanted) for test in _TESTS.values()], False
-            )
-            if self.members is not None:
-                holds |= (kinds == MEMBER) & (self.members[places] == given[..., None]).any(axis=-1)
-            holds |= np.isnan(given) & self.missing[places]
-            places = np.where(kinds == LEAF, places, np.where(holds, self.yes[places], self.no[places]))
+            holds = self._holds(x[samples, self.features[places]], places)
+            after = self._next[2 * places + holds]
+            if (after == places).all():
+                return [after.astype(np.int64)]
+            places = after
         raise UnsupportedError("a tree that has no end")
+
+    def _holds(self, given: Array, places: Array) -> Array:
+        """Return whether features pass the tests of nodes."""
+        wanted, present = self.values[places], self._present
+        found = [self._passes(code, given, wanted, places) for code in present]
+        if len(present) == 1:
+            holds = found[0]
+        else:
+            kinds = self.kinds[places]
+            holds = np.select([kinds == code for code in present], found, False) if present else np.zeros(places.shape, bool)
+        return holds | (np.isnan(given) & self.missing[places]) if self.missing.any() else holds
+
+    def _passes(self, code: int, given: Array, wanted: Array, places: Array) -> Array:
+        if code != MEMBER:
+            return _TESTS[KINDS[code]](given, wanted)
+        assert self.members is not None
+        return (self.members[places] == given[..., None]).any(axis=-1)
 
 
 def _of_lists(node: Node) -> tuple[Trees, dict[tuple[int, int], int]]:
