@@ -102,9 +102,47 @@ def test_shorter_samples_are_those_of_onnxruntime_but_for_their_padding(monkeypa
     np.testing.assert_allclose(found[1, :2], wanted[1, :2], rtol=1e-5, atol=5e-6)
 
 
-def test_pasts_of_different_lengths_are_refused(monkeypatch):
-    for name, value in (("k", drawn(B, 2, 2, D)), ("v", drawn(B, 2, 2, D)), ("lengths", np.array([4, 3], np.int32))):
-        monkeypatch.setitem(CASES["grouped"][2], name, value)
-    made, feed = model("grouped")
-    with pytest.raises(ArgumentError, match=r"GroupQueryAttention .*pasts of different lengths.*\(4, 3\), 5 keys"):
+#: Length of the past, new tokens, tokens of each sample, length of the longest, other attributes.
+PASTS = {
+    "equal": (2, 1, [3, 3], 3, {}),
+    "shorter": (4, 1, [5, 3], 5, {}),
+    "one_is_empty": (4, 1, [5, 1], 5, {}),
+    "buffer": (8, 1, [5, 3], 5, {}),
+    "buffer_of_equal": (8, 1, [4, 4], 4, {}),
+    "window": (6, 1, [7, 4], 7, {"local_window_size": 3}),
+    "rotary": (4, 1, [5, 3], 5, {"do_rotary": 1}),
+    "several_tokens": (4, 3, [7], 7, {"do_rotary": 1}),  # onnxruntime takes these for one sample only
+}
+
+
+@pytest.mark.parametrize("case", sorted(PASTS))
+def test_pasts_of_different_lengths(case, monkeypatch):
+    n_past, n_new, lengths, total, attributes = PASTS[case]
+    batch = len(lengths)
+    arrays = {
+        "query": drawn(batch, n_new, H),
+        "key": drawn(batch, n_new, 2 * D),
+        "value": drawn(batch, n_new, 2 * D) + 1,
+        "k": drawn(batch, 2, n_past, D),
+        "v": drawn(batch, 2, n_past, D) - 1,
+        "lengths": np.array(lengths, np.int32) - 1,
+        "total": np.array(total, np.int32),
+        **(CACHES if "do_rotary" in attributes else {}),
+    }
+    monkeypatch.setitem(CASES, "case", ("GroupQueryAttention", {"num_heads": N, "kv_num_heads": 2, **attributes}, arrays, 3))
+    made, feed = model("case")
+    (found, *states), (wanted, *theirs) = prepare(made).run(feed), expected(made, feed)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)
+    for one, other in zip(states, theirs, strict=True):
+        assert one.shape == other.shape
+        for sample, length in enumerate(lengths):
+            np.testing.assert_allclose(one[sample, :, :length], other[sample, :, :length], rtol=1e-5, atol=5e-6)
+
+
+@pytest.mark.parametrize(("lengths", "total"), [([0, 3], 5), ([9, 5], 5), ([5, 5], 5)])
+def test_lengths_that_pasts_cannot_have_are_refused(lengths, total, monkeypatch):
+    given = {"k": drawn(B, 2, 4, D), "v": drawn(B, 2, 4, D), "lengths": np.array(lengths, np.int32), "total": np.int32(total)}
+    monkeypatch.setitem(CASES, "case", (*CASES["grouped"][:2], {**GROUPED, **given}, 3))
+    made, feed = model("case")
+    with pytest.raises(ArgumentError, match=r"GroupQueryAttention .*: seqlens_k .* for 3 keys after a past of 4"):
         prepare(made).run(feed)

@@ -43,14 +43,20 @@ def _joined(x: nn.Variable) -> nn.Variable:
     return F.reshape(F.transpose(x, (0, 2, 1, 3)), (batch, steps, n_heads * features))
 
 
-def _later(n_queries: int, n_keys: int, masked: float, window: int = -1) -> nn.Variable:
-    """Return what is added to the scores of keys that come after a query, or before the last `window` ones that it sees; the
-    last query is at the last key.
+def _later(n_queries: int, n_keys: int, masked: float, window: int = -1, before: Sequence[int] = ()) -> nn.Variable:
+    """Return what is added to the scores of keys that come after a query, or before the last `window` ones that it sees.
+
+    Args:
+        n_queries: how many queries there are.
+        n_keys: how many keys.
+        masked: the number that is added.
+        window: how many keys a query sees; -1: all.
+        before: the number of keys before the first query, for each sample; by default the last query is at the last key.
     """
-    is_seen = np.tril(np.ones((n_queries, n_keys), dtype=bool), n_keys - n_queries)
-    if window > 0:
-        is_seen &= ~np.tril(np.ones((n_queries, n_keys), dtype=bool), n_keys - n_queries - window)
-    return _constant(np.where(is_seen, 0.0, masked)[None, None])
+    firsts = np.array(before or [n_keys - n_queries]).reshape(-1, 1, 1)
+    distances = firsts + np.arange(n_queries)[:, None] - np.arange(n_keys)
+    is_seen = (distances >= 0) & ((distances < window) | (window <= 0))
+    return _constant(np.where(is_seen, 0.0, masked)[:, None])
 
 
 def _of_padding(node: Node, place: int, n_keys: int, masked: float) -> nn.Variable | None:
@@ -145,7 +151,7 @@ def _biases(node: Node, sizes: list[int]) -> list[nn.Variable | None]:
 def _group_query_attention(node: Node) -> Made:
     """Attend with heads that share keys and values; every query sees the keys up to its own, or the last ones of these.
 
-    Samples without a past may be shorter than the others: no query of theirs sees the padding after them.
+    Samples may be shorter than the others, or have shorter pasts: no query of theirs sees the padding after them.
     """
     _refuse_given(node, *range(9, 16))
     for name, plain in (("softcap", 0.0), ("smooth_softmax", 0), ("qk_output", 0)):
@@ -155,17 +161,42 @@ def _group_query_attention(node: Node) -> Made:
     counts = (n_heads, n_shared, n_shared)
     q, k, v = (_heads(part, count) for part, count in zip(_grouped(node, counts), counts, strict=True))
     past_key, past_value = (_unless_empty(node.optional_variable(place)) for place in (3, 4))
+    before = _before(node, past_key, q.shape[2])
     if node.attr("do_rotary", 0):
-        n_before = 0 if past_key is None else past_key.shape[2]
-        angles = _rows(node, 7, np.arange(n_before, n_before + q.shape[2]))
+        angles = _rows(node, 7, np.array(before)[:, None] + np.arange(q.shape[2]))
         q, k = (_turned(one, *angles, node.attr("rotary_interleaved", 0)) for one in (q, k))
-    k, v = _continued(past_key, k), _continued(past_value, v)
-    n_keys = k.shape[2]
-    if past_key is not None and set(node.ints(5)) != {n_keys - 1}:
-        raise UnsupportedError(f"pasts of different lengths, or buffers for more: seqlens_k {node.ints(5)}, {n_keys} keys")
+    n_keys = k.shape[2] if past_key is None else max(int(node.number(6)), past_key.shape[2])
+    k, v = _placed(past_key, k, before, n_keys), _placed(past_value, v, before, n_keys)
     keys, values = (_repeated(one, n_heads // n_shared) for one in (k, v))
-    seen = _later(q.shape[2], n_keys, -np.inf, node.attr("local_window_size", -1))
+    seen = _later(q.shape[2], n_keys, -np.inf, node.attr("local_window_size", -1), before)
     return [_attended(node, q, keys, values, seen), k, v][: len(node.proto.output)]
+
+
+def _before(node: Node, past: nn.Variable | None, n_new: int) -> list[int]:
+    """Return the number of keys that are there before the new ones: for each sample, or one for all."""
+    if past is None:
+        return [0]
+    found = [last + 1 - n_new for last in node.ints(5)]
+    if min(found) < 0 or max(found) > past.shape[2] or max(found) + n_new > max(int(node.number(6)), past.shape[2]):
+        raise UnsupportedError(f"seqlens_k {node.ints(5)} for {n_new} keys after a past of {past.shape[2]}")
+    return found[:1] if len(set(found)) == 1 else found
+
+
+def _placed(past: nn.Variable | None, new: nn.Variable, before: Sequence[int], n_keys: int) -> nn.Variable:
+    """Return keys or values with the new ones after those that each sample has; what is behind them is not read."""
+    if past is None:
+        return new
+    parts = [_continued_to(past, new, before[0], n_keys)] if len(before) == 1 else []
+    for sample, count in enumerate(before if len(before) > 1 else ()):
+        parts.append(_continued_to(past[sample : sample + 1], new[sample : sample + 1], count, n_keys))
+    return parts[0] if len(parts) == 1 else F.concatenate(*parts, axis=0)
+
+
+def _continued_to(past: nn.Variable, new: nn.Variable, count: int, n_keys: int) -> nn.Variable:
+    """Return the first `count` of the past, the new ones, and zeros up to `n_keys`."""
+    both = F.concatenate(past[:, :, :count], new, axis=2) if count else new
+    more = n_keys - both.shape[2]
+    return F.pad(both, (0, more, 0, 0)) if more else both
 
 
 def _grouped(node: Node, counts: Sequence[int]) -> list[nn.Variable]:
@@ -188,10 +219,10 @@ def _repeated(x: nn.Variable, times: int) -> nn.Variable:
 
 
 def _rows(node: Node, place: int, places: np.ndarray) -> tuple[nn.Variable, nn.Variable]:
-    """Return cosines and sines of places, (1, 1, S, D / 2), from two tables."""
-    index = nn.Variable.from_numpy_array(places)
+    """Return cosines and sines of places, which are (S,) or (B, S), as (B, 1, S, D / 2), from two tables."""
+    index = nn.Variable.from_numpy_array(np.atleast_2d(places))
     cosines, sines = (F.gather(node.variable(place + k), index, axis=0) for k in range(2))
-    return tuple(F.reshape(one, (1, 1, *one.shape)) for one in (cosines, sines))  # type: ignore[return-value]
+    return tuple(F.reshape(one, (one.shape[0], 1, *one.shape[1:])) for one in (cosines, sines))  # type: ignore[return-value]
 
 
 def _turned(x: nn.Variable, cosines: nn.Variable, sines: nn.Variable, is_interleaved: int) -> nn.Variable:
