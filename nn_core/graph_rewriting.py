@@ -302,6 +302,27 @@ def copy_graph(
     return [copy[output] for output in outputs]
 
 
+def without_python(outputs: Sequence[Variable]) -> list[Variable]:
+    """Return `outputs`, or where a PythonFunction says by which functions it is expressed, those of a copy that has these.
+
+    Example:
+        >>> from nn_core.function import PythonFunction
+        >>> import nn_core.functions as F
+        >>> class Double(PythonFunction):
+        ...     def expressed(self, inputs): return [inputs[0] * 2]
+        >>> (y,) = without_python([Double()(Variable((3,)))])
+        >>> y.parent.name
+        'MulScalar'
+    """
+
+    def rewrite(function: Function, inputs: Sequence[Variable | None]) -> Sequence[Variable] | None:
+        return None if function.node.python is None else function.node.python.expressed(inputs)
+
+    if all(function.node.python is None for function in functions_of([o for o in outputs if o.parent is not None])):
+        return list(outputs)
+    return copy_graph(outputs, rewrite=rewrite)
+
+
 def _functions_after(outputs: Sequence[Variable], ends: set[Variable]) -> list[Function]:
     """Return the functions between `ends` and `outputs`, each after those that compute its inputs."""
     order = functions_of(outputs)

@@ -10,7 +10,7 @@ import numpy as np
 
 import nn_core as nn
 from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.graph_rewriting import network_ports, parameters_behind
+from nn_core.graph_rewriting import network_ports, parameters_behind, without_python
 from nn_ext_c.folding import folded
 from nn_ext_c.graphs import program_of
 from nn_ext_c.integer import lowering_recurrent as lowering_recurrent  # it registers LSTM and GRU
@@ -204,7 +204,7 @@ def export(
 
 
 def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str, nn.Variable]]:
-    """Return outputs and inputs by name.
+    """Return outputs and inputs by name; functions in Python are expressed by others where these say how.
 
     Raises:
         ArgumentError: when an output or input is something else than a Variable, or an input is no leaf or given twice.
@@ -213,7 +213,7 @@ def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str,
     for variable in leaves.values():
         if variable.parent is not None:
             raise ArgumentError(f"export: inputs must be Variables that no function computes, got {variable!r}")
-    return wanted, leaves
+    return dict(zip(wanted, without_python(list(wanted.values())), strict=True)), leaves
 
 
 def _refuse_batch_statistics(outputs: Iterable[nn.Variable]) -> None:

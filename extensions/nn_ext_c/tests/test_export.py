@@ -311,6 +311,25 @@ def test_functions_in_python_are_refused_whatever_their_name(options):
         export_source({"y": _Sigmoid()(F.relu(x))}, {"x": x}, **options)
 
 
+class _Doubled(nn.PythonFunction):
+    """A function in Python that says by which functions it is expressed."""
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d * 2
+
+    def expressed(self, inputs):
+        return [inputs[0] + inputs[0]]
+
+
+def test_functions_in_python_are_written_as_what_expresses_them(tmp_path):
+    x = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3))
+    y = F.tanh(_Doubled()(x) - 3.0)
+    found = Network(tmp_path, {"y": y}, {"x": x})(x.d, shapes=[(2, 3)])
+    y.forward()
+    np.testing.assert_allclose(found[0], y.d, rtol=1e-6)
+    assert y.parent.inputs[0].parent.inputs[0].parent.name == "_Doubled"
+
+
 @pytest.mark.parametrize("given", ["my-net.c", "my-net.h", "my-net"])
 @pytest.mark.parametrize(("name", "prefix"), [(None, "my_net"), ("other", "other")])
 def test_the_files_have_the_name_that_was_asked_for(given, name, prefix, tmp_path):

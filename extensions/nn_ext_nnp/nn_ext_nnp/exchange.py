@@ -10,7 +10,7 @@ from nn_core.ext import ArgumentError, NNCoreError, find_extension
 from nn_core.logger import logger
 from nn_ext_nnp.document import OWN_EXTENSIONS, Document
 from nn_ext_nnp.network import Network, build, plan_network
-from nn_ext_nnp.network_writing import constants_of
+from nn_ext_nnp.network_writing import constants_of, in_functions
 from nn_ext_nnp.nnp_graph import put_parameters
 from nn_ext_nnp.places import TextFile
 from nn_ext_nnp.saving import create_proto, parameter_entries
@@ -93,8 +93,8 @@ def _document_of(loaded: Any, name: str, is_open: bool) -> Document:
     samples = next((int(variable.shape[0]) for variable in inputs.values() if variable.ndim), 1)
     network = {"name": title, "batch_size": samples, "names": inputs, "outputs": outputs}
     executor = {"name": "runtime", "network": title, "data": list(inputs), "output": list(outputs)}
-    constants = constants_of([network], {})
-    contents = {"networks": [network], "executors": [executor]}
+    contents = in_functions({"networks": [network], "executors": [executor]})
+    constants = constants_of(contents["networks"], {})
     document = Document(name=TextFile(name))
     document.proto = create_proto(contents, variable_batch_size=is_open, parameters=constants)
     document.parameters = parameter_entries(constants)

@@ -8,7 +8,7 @@ import numpy as np
 import nn_core as nn
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_core.function import Function
-from nn_core.graph_rewriting import functions_of
+from nn_core.graph_rewriting import functions_of, without_python
 from nn_core.logger import logger
 from nn_ext_nnp.application import OTHER_LAYOUT
 from nn_ext_nnp.network import build, plan_network
@@ -22,6 +22,33 @@ _SHAPED: Final = ("Reshape", "Broadcast", "Constant", "Rand", "Randint", "Randn"
 _POOLINGS: Final = ("MaxPooling", "AveragePooling", "SumPooling")
 #: Functions that broadcast here, while those of files take operands of one shape.
 _OF_ONE_SHAPE: Final = ("BinaryCrossEntropy", "BinaryError", "SigmoidCrossEntropy")
+
+
+def in_functions(contents: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return contents whose networks have no functions in Python, where these say by which functions they are expressed."""
+    networks = contents.get("networks", ())
+    found = [_in_functions(network) for network in networks]
+    return contents if all(new is old for new, old in zip(found, networks, strict=True)) else {**contents, "networks": found}
+
+
+def _in_functions(network: Any) -> Any:
+    keys = [(part, key) for part in ("outputs", "names") for key in _named(network, part)]
+    variables = [network[part][key] for part, key in keys]
+    computed = [place for place, variable in enumerate(variables) if variable.parent is not None]
+    copies = without_python([variables[place] for place in computed])
+    if all(copy is variables[place] for copy, place in zip(copies, computed, strict=True)):
+        return network
+    made = {part: dict(network[part]) for part in ("outputs", "names")}
+    for copy, place in zip(copies, computed, strict=True):
+        part, key = keys[place]
+        made[part][key] = copy
+    return {**network, **made}
+
+
+def _named(network: Any, key: str) -> dict[str, nn.Variable]:
+    """Return variables that a network names by their names; none where it says something else, which is refused later."""
+    found = network.get(key) if isinstance(network, Mapping) else None
+    return {k: v for k, v in found.items() if isinstance(v, nn.Variable)} if isinstance(found, Mapping) else {}
 
 
 def constants_of(networks: Iterable[Any], parameters: Mapping[str, nn.Variable]) -> dict[str, nn.Variable]:
@@ -58,9 +85,7 @@ def _constant_leaves(network: Any) -> Iterator[nn.Variable]:
 
 
 def _variables(network: Any, key: str) -> list[nn.Variable]:
-    """Return variables that a network names; none where it says something else, which is refused later."""
-    found = network.get(key) if isinstance(network, Mapping) else None
-    return [v for v in found.values() if isinstance(v, nn.Variable)] if isinstance(found, Mapping) else []
+    return list(_named(network, key).values())
 
 
 def _free_name(stem: str, taken: set[str]) -> str:

@@ -14,7 +14,7 @@ from nn_core.graph_rewriting import parameters_behind
 from nn_ext_nnp.archive import Member, write_archive
 from nn_ext_nnp.codec import print_text
 from nn_ext_nnp.contents import checked
-from nn_ext_nnp.network_writing import constants_of, network_proto
+from nn_ext_nnp.network_writing import constants_of, in_functions, network_proto
 from nn_ext_nnp.parameters import h5_bytes
 from nn_ext_nnp.schema import message, solvers
 from nn_ext_nnp.states import read_states, state_members
@@ -37,6 +37,7 @@ def save(
         if given not in (".h5", ".protobuf"):
             raise ArgumentError(f"save: {name} must be '.h5' or '.protobuf', got {given!r}")
     contents = checked(contents)
+    contents = in_functions(contents)
     kept = _kept(contents, parameters)
     _extension_of(filename, extension)
     proto = create_proto(contents, False, variable_batch_size, parameters=kept)

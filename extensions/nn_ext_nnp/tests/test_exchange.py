@@ -101,7 +101,7 @@ def test_lengths_of_named_axes_are_given(tmp_path):
     assert "(4, 6)" in run("summary", "-b", 4, "-d", "M=6", path)
     assert "--dimension must be NAME=LENGTH, got 'M'" in run("summary", "-d", "M", path, code=1)
     assert "--dimension must be NAME=LENGTH, got 'M'" in run("dump", "--dimension", "M", path, code=1)
-    assert "must not be written in Python, got Add" in run("dump", "--dimension", "M=6", path, code=1)
+    assert "x [-1, 6]" in run("dump", "--dimension", "M=6", path)
     np.arange(12, dtype=np.int32).tofile(tmp_path / "x.bin")
     run("infer", "-c", path, "-b", 2, "-t", "int32", "--dimension", "M=6", "-o", tmp_path / "r", tmp_path / "x.bin")
     np.testing.assert_array_equal(np.fromfile(tmp_path / "r_1.bin", "<f4"), 2 * np.arange(6, 12))

@@ -252,6 +252,32 @@ def test_functions_in_python_are_refused_whatever_their_name(tmp_path):
         save(tmp_path / "n.nnp", contents(x, _Sigmoid()(x)))
 
 
+class _Shifted(nn.PythonFunction):
+    """A function in Python that says by which functions it is expressed, with a constant."""
+
+    def forward_impl(self, inputs, outputs):
+        outputs[0].d = inputs[0].d + np.array([1.0, 2.0, 3.0])
+
+    def expressed(self, inputs):
+        return [inputs[0] + nn.Variable.from_numpy_array([[1.0, 2.0, 3.0]])]
+
+
+def test_functions_in_python_are_written_as_what_expresses_them(tmp_path):
+    x = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3))
+    h = _Shifted()(x)
+    y = F.tanh(h)
+    network = {"name": "net", "batch_size": 2, "names": {"x": x, "h": h}, "outputs": {"y": y}}
+    save(tmp_path / "n.nnp", {"networks": [network]})
+    y.forward()
+    with nn.parameter_scope("", {}):
+        again = NnpLoader(str(tmp_path / "n.nnp")).get_network("net", batch_size=2)
+        again.inputs["x"].d = x.d
+        again.outputs["y"].forward()
+    np.testing.assert_allclose(again.outputs["y"].d, y.d, rtol=1e-6)
+    assert again.variables["h"].parent.name == "Add2"
+    assert h.parent.name == "_Shifted"
+
+
 def test_functions_without_a_place_in_files_are_refused():
     x = nn.Variable((2, 3, 4, 5))
     attention = F.patch_correlation(x, x)

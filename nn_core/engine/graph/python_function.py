@@ -25,7 +25,8 @@ class PythonFunction:
     ``setup_impl(inputs, outputs)``, which sets them by ``outputs[0].reset_shape(shape, True)``. The methods get Variables;
     ``accum`` tells for each input whether the gradient has to be added to what is there. A property ``args``, a mapping,
     shows its settings to hooks and to functions registered in ``nn_core.backward_functions``. Outputs are float32, or
-    int64 where a subclass sets ``output_dtype = "int64"``.
+    int64 where a subclass sets ``output_dtype = "int64"``. Networks with such functions are written into files where
+    ``expressed(inputs)`` gives the same outputs by other functions.
 
     Example:
         >>> class Double(PythonFunction):
@@ -86,6 +87,10 @@ class PythonFunction:
     def grad_depends_output_data(self, i: int, o: int) -> bool:
         """Return whether the gradient of input `i` reads the data of output `o`."""
         return True
+
+    def expressed(self, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """Return the outputs by functions of nn_core, for files, which have no functions in Python; None: there are none."""
+        return None
 
     def __call__(self, *inputs: Any, n_outputs: int = -1, outputs: Any = None) -> Any:
         return WRAPPERS["call"](self, inputs, self.min_outputs() if n_outputs < 0 else n_outputs, outputs)

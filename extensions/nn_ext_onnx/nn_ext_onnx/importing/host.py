@@ -91,6 +91,12 @@ class HostFunction(PythonFunction):
         for output, array in zip(outputs, self.compute(arrays), strict=True):
             output.d = np.asarray(array).astype(self.output_dtype)
 
+    def expressed(self, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """Return the outputs by functions of nn_core, for whole numbers that float32 holds."""
+        from nn_ext_onnx.importing.expressed import expressed  # it reads this module
+
+        return expressed(self, inputs)
+
     def backward_impl(self, inputs: Any, outputs: Any, propagate_down: Sequence[bool], accum: Sequence[bool]) -> None:
         """Give zeros, as whole numbers have no gradients, or the gradient of the output.
 
