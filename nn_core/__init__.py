@@ -13,6 +13,7 @@ The API by subject; ``help(nn_core.initializer)`` and the like tell more:
     summary             a table of the layers and parameters of a network
     initializer         initial values of parameters
     data                sources of samples, and iterators of batches
+    fit, predict        training and prediction on arrays in one call
     training            trainer, checkpoints, metrics
     monitor, logger     what a run reports
     files, io           files of arrays, of parameters and of networks
@@ -121,6 +122,8 @@ if TYPE_CHECKING:
     from nn_core.solvers.hooks import set_solver_pre_hook as set_solver_pre_hook
     from nn_core.solvers.hooks import unset_solver_post_hook as unset_solver_post_hook
     from nn_core.solvers.hooks import unset_solver_pre_hook as unset_solver_pre_hook
+    from nn_core.training.fitting import fit as fit
+    from nn_core.training.predicting import predict as predict
 
     F = functions
     PF = parametric_functions
@@ -138,6 +141,8 @@ _LAZY = {
     "ModuleList": "nn_core.core.containers",
     "Sequential": "nn_core.core.sequential",
     "numpy_function": "nn_core.engine.graph.numpy_function",
+    "fit": "nn_core.training.fitting",
+    "predict": "nn_core.training.predicting",
     "summary": "nn_core.network_summary",
     **dict.fromkeys(
         (

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from nn_core import PF, F, S
-from nn_core.training import fit
+from nn_core import PF, F, S, fit
 
 x = np.random.default_rng(0).standard_normal((500, 2)).astype(np.float32)
 t = (x[:, 0] * x[:, 1] > 0).astype(int)

@@ -18,7 +18,6 @@ source = ImageFolderDataSource("images", size=(8, 8), shuffle=True)
 x, t = nn.Variable((4, 3, 8, 8)), nn.Variable((4, 1))
 loss = F.mean(F.softmax_cross_entropy(PF.affine(x / 255, len(source.classes)), t))
 solver = S.Adam(0.01)
-solver.set_parameters(nn.get_parameters())
 with data_iterator(source, batch_size=4) as data:
     for _ in range(200):
         x.d, t.d = data.next()

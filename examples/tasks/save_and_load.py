@@ -5,7 +5,8 @@ import numpy as np
 import nn_core as nn
 from nn_core import PF
 
-x = nn.NdArray.from_numpy_array(np.ones((2, 3), np.float32))
+x = nn.NdArray((2, 3))
+x.fill(1)
 before = PF.affine(x, 4)
 nn.save_parameters("net.h5")
 nn.clear_parameters()

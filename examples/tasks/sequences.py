@@ -11,7 +11,6 @@ t = F.stack(*[F.sum(sequence[:, 0], keepdims=True) for sequence in sequences])
 last, _, _ = PF.contrib.n_step_lstm(None, None, sequences, n_layers=1, n_units=8)
 loss = F.mean(F.squared_error(PF.affine(last[0], 1), t))
 solver = S.Adam(0.05)
-solver.set_parameters(nn.get_parameters())
 for _ in range(60):
     solver.minimize(loss)
 assert loss.item() < 0.1

@@ -14,9 +14,7 @@ scores, predicted = network(x)
 kind_loss = F.mean(F.softmax_cross_entropy(scores, x[:, :1] > 0))
 size_loss = F.mean(F.squared_error(predicted, x[:, 1:2]))
 solver = S.Adam(0.03)
-solver.set_parameters(nn.get_parameters())
-loss = kind_loss + 0.5 * size_loss
 for _ in range(100):
-    solver.minimize(loss)
+    solver.minimize(kind_loss + 0.5 * size_loss)
 nn.forward_all([kind_loss, size_loss])
 assert kind_loss.item() < 0.4 and size_loss.item() < 0.2

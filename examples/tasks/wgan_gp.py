@@ -12,8 +12,7 @@ def network(x, outputs):
 
 def solver_of(scope):
     solver = S.Adam(1e-3, beta1=0.5, beta2=0.9)
-    with nn.parameter_scope(scope):
-        solver.set_parameters(nn.get_parameters())
+    solver.set_parameters(scope)
     return solver
 
 
@@ -30,4 +29,4 @@ with nn.parameter_scope("critic"):
     critic_loss = F.mean(network(constant, 1)) - F.mean(network(real, 1)) + 10 * penalty
 solver_of("critic").minimize(critic_loss)
 solver_of("generator").minimize(generator_loss)
-assert np.isfinite(critic_loss.item()) and np.isfinite(generator_loss.item())
+assert np.isfinite(critic_loss.item() + generator_loss.item())

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from nn_core.training.metrics import RegressionErrors as RegressionErrors
     from nn_core.training.named_metrics import AreaUnderCurve as AreaUnderCurve
     from nn_core.training.named_metrics import FunctionMetric as FunctionMetric
+    from nn_core.training.predicting import predict as predict
     from nn_core.training.reporting import Observation as Observation
     from nn_core.training.reporting import observing as observing
     from nn_core.training.reporting import report as report
@@ -90,6 +91,7 @@ _MODULES: Final = {
     "losses": ("cosine_embedding_loss", "cross_entropy", "ctc_loss", "focal_loss", "triplet_loss"),
     "metrics": ("Accuracy", "Confusion", "Metric", "RegressionErrors"),
     "named_metrics": ("AreaUnderCurve", "FunctionMetric"),
+    "predicting": ("predict",),
     "reporting": ("Observation", "observing", "report", "report_scope"),
     "signals": ("StopSignals",),
     "summary": ("Summary",),

@@ -92,7 +92,7 @@ def told_as_fit() -> Iterator[None]:
         raise
 
 
-def require_variables(result: Any) -> Variable | tuple[Variable, ...]:
+def require_variables(result: Any, caller: str = "fit") -> Variable | tuple[Variable, ...]:
     """Return what a network has returned, several Variables as a tuple.
 
     Raises:
@@ -101,5 +101,5 @@ def require_variables(result: Any) -> Variable | tuple[Variable, ...]:
     if isinstance(result, (tuple, list)) and result and all(isinstance(one, Variable) for one in result):
         return result[0] if len(result) == 1 else tuple(result)
     if not isinstance(result, Variable):
-        raise ArgumentError(f"fit: network must return a Variable, or a tuple of some, got {described(result)}")
+        raise ArgumentError(f"{caller}: network must return a Variable, or a tuple of some, got {described(result)}")
     return result

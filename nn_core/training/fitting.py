@@ -36,17 +36,18 @@ from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
 from nn_core.training.fit_arguments import require_arguments, require_variables, told_as_fit
-from nn_core.training.fit_data import LossWatch, require_samples, warn_of_images, warn_of_training
+from nn_core.training.fit_data import LossWatch, warn_of_images, warn_of_training
 from nn_core.training.named_metrics import MetricLike
 from nn_core.training.network_calls import Network, alike, called
 from nn_core.training.objective import Arrays, Loss, Objective, sample_weights
+from nn_core.training.predicting import checked_inputs, computed
 from nn_core.training.samples import Samples, batches_of, packed, parts
 from nn_core.training.shares import class_weights, is_share, split
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, early_stop, every
 from nn_core.training.updater import Updater
 from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
-from nn_core.variable import Variable, forward_all
+from nn_core.variable import Variable
 
 #: Seed of the orders of samples where none is given.
 _SEED: Final = 313
@@ -137,32 +138,11 @@ class Fit:
             ArgumentError: when `x` has not as many arrays as the network has inputs.
             ShapeError: when one has another number of axes than the inputs of training.
         """
-        arrays = self._inputs(x)
-        for array, like in zip(arrays, self._x, strict=True):
-            require_samples("predict", array, like)
         several = isinstance(self._y, tuple)
         outputs = list(self._y) if isinstance(self._y, tuple) else [self._y]
         if self._objective.task == "classification" and not several:
             outputs = [F.softmax(outputs[0])]
-        results: list[list[Any]] = [[] for _ in outputs]
-        for start in range(0, len(arrays[0]), batch_size):
-            for variable, array in zip(self._x, arrays, strict=True):
-                batch = array[start : start + batch_size]
-                variable.reset_shape(batch.shape, True)
-                variable.d = batch
-            forward_all(outputs, clear_buffer=True)
-            for kept, output in zip(results, outputs, strict=True):
-                kept.append(output.d.copy())
-        empty = [np.zeros((0, *output.shape[1:]), np.float32) for output in outputs]
-        return packed([np.concatenate(kept) if kept else none for kept, none in zip(results, empty, strict=True)])
-
-    def _inputs(self, x: Any) -> list[Any]:
-        """Return inputs as arrays, one for each that the network has."""
-        if len(self._x) == 1:
-            return [np.asarray(parts(x)[0])]
-        if not isinstance(x, (tuple, list)) or len(x) != len(self._x) or len({len(part) for part in x}) != 1:
-            raise ArgumentError(f"predict: x must be {len(self._x)} arrays of one length, got {described(x)}")
-        return [np.asarray(part) for part in x]
+        return packed(computed(self._x, outputs, checked_inputs(self._x, x), batch_size))
 
 
 @fitted

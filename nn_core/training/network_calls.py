@@ -18,16 +18,16 @@ def alike(variables: Sequence[Variable]) -> list[Variable]:
     return [Variable(variable.shape) for variable in variables]
 
 
-def called(network: Network, x: Sequence[Variable], test: bool) -> Variables:
+def called(network: Network, x: Sequence[Variable], test: bool, caller: str = "fit") -> Variables:
     """Return what a network gives for its inputs; a module is in the mode of training or testing meanwhile."""
     function = network.call if isinstance(network, Module) else network
     settings = {"test": test} if "test" in inspect.signature(function).parameters else {}
     if not isinstance(network, Module) or (network.training and not test):
-        return require_variables(network(*x, **settings))
+        return require_variables(network(*x, **settings), caller)
     modes = [(module, module.__dict__.get("_training")) for _, module in network.walk()]
     network.training = not test
     try:
-        return require_variables(network(*x, **settings))
+        return require_variables(network(*x, **settings), caller)
     finally:
         for module, mode in modes:
             module.__dict__["_training"] = mode

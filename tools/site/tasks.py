@@ -1,11 +1,13 @@
-"""Write docs/tasks.md: the lines of everyday programs here and in another framework; `python -m tools.site.tasks [--check]`.
+"""Write docs/tasks.md: the tokens of everyday programs here and in other frameworks; `python -m tools.site.tasks [--check]`.
 
-The programs are in examples/tasks, `resume.py` beside `resume_torch.py` or `resume_keras.py`.
+The programs are in examples/tasks, `resume.py` beside `resume_torch.py`, `resume_keras.py` or both.
 """
 
 import ast
+import io
 import sys
 import tokenize
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,79 +16,77 @@ FOLDER = ROOT / "examples" / "tasks"
 PAGE = ROOT / "docs" / "tasks.md"
 #: The endings of the names of programs of other frameworks.
 PEERS = {"torch": "PyTorch", "keras": "Keras"}
-_NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+_NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
-INTRODUCTION = """# Everyday tasks in lines
+INTRODUCTION = """# Everyday tasks in tokens
 
-Programs for everyday tasks, each beside one that does the same in PyTorch with its usual companions, or in Keras where ours is
-a call of `fit`. They are in `examples/tasks`, and the tests run them.
+Programs for everyday tasks, each beside those that do the same in PyTorch with its usual companions and in Keras, where it has
+what the task takes. They are in `examples/tasks`, all written by the same formatter, and the tests run them.
 
-A line is a statement or the head of a block, even if it is broken into several; imports count, and so do the lines of text in
-a string that runs over several lines. Blank lines, comments and docstrings do not count.
+A token is what Python's `tokenize` finds: a name, a number, a text, an operator, a bracket or a comma. Imports count; comments
+and docstrings do not.
 """
 
 
 @dataclass(frozen=True)
 class Task:
-    """A program of ours and one of another framework."""
+    """A program of ours and those of other frameworks, by their keys."""
 
     ours: Path
-    peer: Path
-
-    @property
-    def framework(self) -> str:
-        """Key of the other framework."""
-        return self.peer.stem.rpartition("_")[2]
+    peers: Mapping[str, Path]
 
     @property
     def title(self) -> str:
         """The docstring of our program, without its full stop."""
         return (ast.get_docstring(ast.parse(self.ours.read_text(encoding="utf-8"))) or "").partition("\n")[0].rstrip(".")
 
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of tokens by framework, ours first."""
+        paths = {"nn_core": self.ours, **self.peers}
+        return {name: tokens_of(path.read_text(encoding="utf-8")) for name, path in paths.items()}
+
 
 def tasks() -> list[Task]:
-    """All tasks by name; each has one program of another framework."""
+    """All tasks by name; each has a program of another framework at least."""
     found = []
     for ours in sorted(FOLDER.glob("*.py")):
         if not ours.stem.endswith(tuple(f"_{peer}" for peer in PEERS)):
-            (peer,) = (path for name in PEERS if (path := FOLDER / f"{ours.stem}_{name}.py").exists())
-            found.append(Task(ours, peer))
+            peers = {name: path for name in PEERS if (path := FOLDER / f"{ours.stem}_{name}.py").exists()}
+            assert peers, f"{ours.name} stands alone"
+            found.append(Task(ours, peers))
     return found
 
 
-def lines_of(program: str) -> int:
-    """Return number of lines of code."""
+def tokens_of(program: str) -> int:
+    """Return number of tokens of the code."""
     nodes = ast.walk(ast.parse(program))
     documented = [node for node in nodes if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))]
-    docstrings = {node.body[0].lineno for node in documented if ast.get_docstring(node) is not None}
-    count, start = 0, 0
-    for token in tokenize.generate_tokens(iter(program.splitlines(keepends=True)).__next__):
-        if token.type == tokenize.NEWLINE:
-            count += start not in docstrings
-            start = 0
-        elif token.type not in _NO_CODE:
-            start = start or token.start[0]
-            if token.type == tokenize.STRING and start not in docstrings:
-                # the first line is that of the statement, and the last one has the quotes only
-                count += max(token.end[0] - token.start[0] - 1, 0)
-    return count
+    docstrings = {(node.body[0].lineno, node.body[0].col_offset) for node in documented if ast.get_docstring(node) is not None}
+    tokens = tokenize.generate_tokens(io.StringIO(program).readline)
+    return sum(token.type not in _NO_CODE and token.start not in docstrings for token in tokens)
+
+
+def is_longer(counts: Mapping[str, int]) -> bool:
+    """Return whether our program has more tokens than the shortest of the others."""
+    return counts["nn_core"] > min(count for name, count in counts.items() if name != "nn_core")
 
 
 def page() -> str:
     """Return the page with its table."""
-    rows = [(task, *(lines_of(path.read_text(encoding="utf-8")) for path in (task.ours, task.peer))) for task in tasks()]
-    not_longer = sum(ours <= theirs for _, ours, theirs in rows)
-    totals = [sum(row[column] for row in rows) for column in (1, 2)]
-    said = f"all have {totals[0]} lines, the others {totals[1]}"
+    rows = [(task, task.counts()) for task in tasks()]
+    not_longer = sum(not is_longer(counts) for _, counts in rows)
     lines = [
         INTRODUCTION,
-        f"Our program has at most as many lines in {not_longer} of {len(rows)} tasks; {said}.",
+        f"In {not_longer} of {len(rows)} tasks our program has at most as many tokens as the shortest of the others.",
         "",
+        f"| task | nn_core | {' | '.join(PEERS.values())} |",
+        "|---|---|" + "---|" * len(PEERS),
     ]
-    lines += ["| task | nn_core | other framework |", "|---|---|---|"]
-    for task, ours, theirs in rows:
-        ours_link, peer_link = (f"../examples/tasks/{path.name}" for path in (task.ours, task.peer))
-        lines.append(f"| {task.title} | [{ours}]({ours_link}) | [{theirs}]({peer_link}) {PEERS[task.framework]} |")
+    for task, counts in rows:
+        paths = {"nn_core": task.ours, **task.peers}
+        links = {name: f"[{counts[name]}](../examples/tasks/{path.name})" for name, path in paths.items()}
+        cells = [links.get(name, "") for name in ("nn_core", *PEERS)]
+        lines.append(f"| {task.title} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -131,3 +131,29 @@ def test_columns_of_a_table_must_be_inputs_and_targets(tmp_path):
     source = CsvDataSource(path)
     result = fit(lambda x: PF.affine(x, 1), source, task="regression", epochs=60, solver=S.Adam(0.1), **QUIET)
     assert result.history[-1]["loss"] < 0.1
+
+
+def test_a_network_predicts_without_a_fit():
+    net = nn.Sequential(layers.Affine(3), layers.BatchNorm(), layers.Dropout(0.5))
+    first = nn.predict(net, A, batch_size=32)
+    assert first.shape == (80, 3) and np.array_equal(first, nn.predict(net, A))  # evaluates: nothing is drawn
+    assert net.training
+    assert nn.predict(TwoInputs(), (A, B), batch_size=7).shape == (80, 2)
+    kinds, sizes = nn.predict(two_outputs, A)
+    assert kinds.shape == (80, 2) and sizes.shape == (80, 1)
+    assert np.array_equal(nn.predict(lambda x, test: x * (3 if test else 1), A), A * 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.predict(3, A), "predict: network must be a function or a module"),
+        (lambda: nn.predict(lambda x: 3, A), "predict: network must return a Variable"),
+        (lambda: nn.predict(two_outputs, A[:0]), "predict: x must be arrays of one length, with a sample at least"),
+        (lambda: nn.predict(TwoInputs(), (A, B[:3])), "predict: x must be arrays of one length"),
+        (lambda: nn.predict(two_outputs, A, batch_size=0), "predict: batch_size must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_wrong_calls_of_predict_are_told(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
