@@ -35,7 +35,8 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     run_unchanged()
     _install_in_children()
     sys.argv = [program, *arguments]
-    sys.path[0] = str(Path.cwd() if is_module else Path(program).resolve().parent)
+    is_safe = getattr(sys.flags, "safe_path", False)  # then the first place is none of the interpreter's
+    sys.path[: not is_safe] = [str(Path.cwd() if is_module else Path(program).resolve().parent)]
     try:
         if is_module:
             runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -86,6 +86,17 @@ def test_the_program_is_main(program):
     assert lines(result) == ["__main__ program.py ['--epochs', '3', '-m', '--help'] None True", "True"]
 
 
+@pytest.mark.parametrize("flags", [(), ("-P",)])
+def test_places_of_the_environment_stay(flags, tmp_path, monkeypatch, python):
+    if flags and sys.version_info < (3, 11):
+        pytest.skip("the interpreter has no -P")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "acme.py").write_text("print('found')\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    code = "import sys, os, acme\nprint(sys.path[0] == os.getcwd())\n"
+    assert lines(python(*flags, "-m", "nn_core", "run", "program.py", program=code)) == ["found", "True"]
+
+
 def test_a_module_is_run_as_python_runs_it(python):
     files = {"pack": "import nnabla\nimport sys\nprint(__name__, __spec__.name, sys.argv[1:], nnabla.__name__)\n"}
     assert lines(python("-m", "nn_core", "run", "-m", "pack", "--help", **files)) == ["__main__ pack ['--help'] nn_core"]
