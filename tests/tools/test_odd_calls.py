@@ -54,6 +54,16 @@ def test_verdicts():
     assert odd_calls.judge(case, arrays, right, {"forward": "refused"}) == {}
 
 
+def test_nobody_is_wrong_about_what_float32_does_not_hold():
+    case, _ = case_of("exp", held=0)
+    case = {**case, "odd": []}
+    case.pop("second", None)
+    arrays = {"x0": np.array([200.0, 1.0], np.float32)}
+    right, _ = run("nn_core", case, arrays)
+    wrong = {key: np.where(np.isinf(values), np.nan, values) for key, values in right.items()}
+    assert set(odd_calls.judge(case, arrays, wrong, {}).values()) == {"outside the domain", "equal"}
+
+
 def test_it_tells_when_nn_core_is_wrong(monkeypatch):
     case, arrays = case_of("tanh", held=0)
     right, _ = run("nn_core", case, arrays)
