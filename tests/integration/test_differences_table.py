@@ -91,6 +91,7 @@ TESTS = {
     "gradient of `pow_scalar(x, 0)` at 0": f"{FACTS}::test_a_power_of_exponent_zero_has_no_slope_at_zero",
     "`clip_grad_by_value` with a minimum": f"{FACTS}::test_gradients_are_clipped_to_the_maximum_last",
     "`bool_gather` of a mask": f"{FACTS}::test_each_number_but_zero_in_a_mask_takes_one_row",
+    "running statistics of `batch_normalization`": f"{FACTS}::test_gradients_alone_leave_running_statistics",
     "second gradients: `prelu`": f"{FACTS}::test_second_gradients_are_exact",
     "`AMSBound`: upper bound": f"{FACTS}::test_the_bounds_of_a_rate_draw_closer_step_by_step",
     "`Lamb`: an update": f"{FACTS}::test_lamb_compares_norms_however_small_the_update_is",

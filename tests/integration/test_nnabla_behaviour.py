@@ -397,6 +397,11 @@ SECOND = {
     "mul_n": (lambda x: F.sum(F.mul_n(x, x)), [[0.0, 0.0, 1.0]], [[2, 2, 2]]),
     "celu": (lambda x: F.sum(F.celu(x, alpha=0.7)), [[500.0, -200.0, 90.0]], [[0, 0, 0]]),
     "mish": (lambda x: F.sum(F.mish(x)), [[500.0, -200.0, 90.0]], [[0, 0, 0]]),
+    "atan2": (
+        lambda x: F.sum(F.atan2(nn.Variable.from_numpy_array([[1.0, 2.0], [3.0, 4.0]]), x)),
+        [[1.0, 2.0]],
+        [[0.56, 0.165]],  # 2 c x / (c^2 + x^2)^2, summed over both rows of c
+    ),
     "sinc": (lambda x: F.sum(F.sinc(x)), [[0.0, 1e-4, -1e-4]], [[-1 / 3, -1 / 3, -1 / 3]]),
 }
 
@@ -409,6 +414,18 @@ def test_second_gradients_are_exact(name):
     (curvature,) = nn.grad([F.sum(slope)], [x])
     curvature.forward()
     np.testing.assert_allclose(curvature.d, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_gradients_alone_leave_running_statistics(power):
+    """A pass over a graph of nn.grad normalizes, and updates the statistics, only where gradients read the result."""
+    x = nn.Variable.from_numpy_array(np.arange(12.0).reshape(4, 3), need_grad=True)
+    mean, variance = nn.Variable.from_numpy_array(np.zeros((1, 3))), nn.Variable.from_numpy_array(np.ones((1, 3)))
+    beta, gamma = nn.Variable.from_numpy_array(np.zeros((1, 3))), nn.Variable.from_numpy_array(np.ones((1, 3)))
+    y = F.batch_normalization(x, beta, gamma, mean, variance, axes=(1,), decay_rate=0.5)
+    (slope,) = nn.grad([F.sum(y**power * F.constant(2.0, y.shape))], [x])
+    slope.forward()
+    np.testing.assert_allclose(mean.d, [[0, 0, 0]] if power == 1 else [[2.25, 2.75, 3.25]])
 
 
 def _steps(solver):

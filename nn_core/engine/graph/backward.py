@@ -5,7 +5,7 @@ added to what it holds, unless it was set to zero, in which case the first contr
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from nn_core.logger import logger
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.settings import is_enabled, keeps_values
 
+#: Hooks before and after each function.
+NodeHooks: TypeAlias = tuple[list[NodeHook], list[NodeHook]]
 #: Kinds of dtypes of NumPy that a gradient cannot have: complex numbers, objects, texts, dates.
 _NO_NUMBERS: Final = "cOSUmM"
 
@@ -72,7 +74,7 @@ def run_backward(
     try:
         plan = plan or backward_plan(root, grad is None, clear_buffer and hooks is None, completions)
         plan.set_start(grad)
-        plan.run(hooks, finish)
+        _run_seen(root, plan, grad, hooks, finish)
         plan.give_up_forward_data()
     except BaseException as error:
         _give_zeros_back(plan, error)
@@ -113,10 +115,31 @@ def _clears(clear_buffer: bool) -> bool:
     return clear_buffer and not keeps_values()
 
 
-def _hooks(pre: Hook | None, post: Hook | None) -> tuple[list[NodeHook], list[NodeHook]] | None:
+def _hooks(pre: Hook | None, post: Hook | None) -> NodeHooks | None:
     if pre is None and post is None and not PRE_HOOKS and not POST_HOOKS:
         return None
     return active_hooks(pre, post, is_backward=True)
+
+
+def _run_seen(
+    root: Value, plan: BackwardPlan, grad: Any, hooks: NodeHooks | None, finish: Callable[[Node], object] | None
+) -> None:
+    """Run a plan; hooks read the gradient that it starts from as that of `root`, and it starts from what they leave there."""
+    if hooks is None or plan.start is None:
+        plan.run(hooks, finish)
+        return
+    storage, own = root.storage, root.storage.grad
+    values = grad.data if isinstance(grad, NdArray) else grad
+    shown = storage.grad = NdArray.from_numpy_array(np.full(root.plain_shape, values, np.float32))
+
+    def take(node: Node) -> None:
+        if node is root.producer:
+            plan.set_start(shown)
+
+    try:
+        plan.run(([*hooks[0], take], hooks[1]), finish)
+    finally:
+        storage.grad = own
 
 
 def _unseen(completions: Completions | None, *observers: object) -> Completions | None:

@@ -87,3 +87,38 @@ def test_a_hook_may_write_to_a_leaf_of_the_graph():
         np.testing.assert_allclose(y.d, np.exp(value), rtol=1e-5)
         y.forward(function_pre_hook=lambda f: x.data.fill(2))
         np.testing.assert_allclose(y.d, np.exp([2, 2]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("grad", "left", "start"),
+    [
+        (1, None, 1),
+        (3.5, None, 3.5),
+        (np.array(2.0), None, 2),
+        (nn.NdArray.from_numpy_array(np.array(2.0, np.float32)), None, 2),
+        (None, None, 9),
+        (1, lambda variable: variable.grad.zero(), 0),
+        (1, lambda variable: variable.grad.fill(4), 4),
+        (1, lambda variable: setattr(variable, "g", 5), 5),
+    ],
+)
+def test_hooks_see_the_gradient_that_a_pass_starts_from(grad, left, start):
+    """As in NNabla, where it is the gradient of the variable during the pass; what a hook leaves there is propagated."""
+    x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
+    y = F.sum(F.exp(x))
+    for _ in range(2):
+        x.grad.zero()
+        y.forward()
+        y.g = 9
+        seen = []
+
+        def look(function, seen=seen):
+            if function.info.type_name == "Sum":
+                if left is not None:
+                    left(function.outputs[0])
+                seen.append(float(function.outputs[0].g))
+
+        y.backward(grad, function_pre_hook=look, function_post_hook=look)
+        assert seen == [start] * 2
+        np.testing.assert_allclose(x.g, start * np.exp([1.0, 2.0]), rtol=1e-6)
+        assert float(y.g) == (start if grad is None and left is None else 9)
