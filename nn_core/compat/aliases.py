@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, TracebackType
 
 import nn_core
-from nn_core.compat.substitutes import ATTRIBUTES, RENAMED, substitute
+from nn_core.compat.substitutes import ATTRIBUTES, RENAMED, SUBSTITUTES, substitute
 from nn_core.errors import BackendNotFoundError, NNCoreError
 from nn_core.ext_utils import import_extension_module
 
@@ -160,11 +160,21 @@ def _missed(error: BaseException) -> str | None:
     """Return the dotted name of NNabla that `error` says there is not."""
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         return _as_nnabla(error.obj.__name__, error.name)
+    if isinstance(error, AttributeError):
+        return _missed_member(error)
     if isinstance(error, ModuleNotFoundError):
         return _as_nnabla(error.name or "", None)
     # the name of `from module import name` is an attribute of the exception from Python 3.12 on only
     quoted = re.match(r"cannot import name '(\w+)'", str(error)) if isinstance(error, ImportError) else None
     return _as_nnabla(error.name or "", quoted[1]) if isinstance(error, ImportError) and quoted else None
+
+
+def _missed_member(error: AttributeError) -> str | None:
+    """Return the dotted name of a member that a class of NNabla has, and that of nn_core has not."""
+    owner = error.obj if isinstance(error.obj, type) else type(error.obj)
+    ours = [cls.__name__ for cls in owner.__mro__ if cls.__module__.startswith((f"{nn_core.__name__}.", "nn_ext_"))]
+    members = tuple(f".{name}.{error.name}" for name in ours)
+    return next((name for name in SUBSTITUTES if name.endswith(members)), None) if members else None
 
 
 def _as_nnabla(module: str, name: str | None) -> str | None:

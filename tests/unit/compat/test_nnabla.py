@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+import nn_core.solvers as S
 from nn_core.compat.aliases import advice
 from nn_core.compat.substitutes import RENAMED, SUBSTITUTES, substitute
 
@@ -178,6 +179,8 @@ MISSES = {
     "import nnabla.utils.get_file_handle": "nnabla.utils.get_file_handle: nn_core.utils.save",
     "from nnabla.grad import GradEndFunction": "nnabla.grad.GradEndFunction: the function nn_core.grad",
     "import nnabla as nn; nn.ProtoVariable": "nnabla.ProtoVariable: a graph of Variables",
+    "import nnabla.solvers as S; S.Adam().setup": "nnabla.solver.Solver.setup: set_parameters of the solver",
+    "from nnabla.solver import Solver; Solver.setup": "nnabla.solver.Solver.setup: set_parameters of the solver",
     "import nnabla.functions as F; F.no_such": "nnabla.functions.no_such: nn_core has no functions.no_such",
 }
 
@@ -193,6 +196,8 @@ def test_what_is_missing_is_named_with_what_to_use_instead(program, code):
 def test_errors_of_the_program_itself_get_no_advice():
     assert advice(ValueError("nnabla")) is None
     assert advice(AttributeError("x", name="x", obj=3)) is None
+    assert advice(AttributeError("setup", name="setup", obj=type("Solver", (), {})())) is None
+    assert advice(AttributeError("weights", name="weights", obj=S.Adam())) is None
     assert advice(ModuleNotFoundError("no", name="numpy.x")) is None
 
 
