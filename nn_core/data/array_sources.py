@@ -170,7 +170,7 @@ class Hdf5DataSource(OrderedDataSource):
             wanted = f" {variables}" if variables else ""
             raise FileFormatError(f"{path}: the file must hold the datasets{wanted}, got: {error}") from error
         if len(set(lengths.values())) != 1:
-            raise ArgumentError(f"Hdf5DataSource: datasets must have one length, got {lengths}")
+            raise ArgumentError(f"Hdf5DataSource: datasets of {path} must have one length, got {lengths}")
         super().__init__(next(iter(lengths.values())), names, shuffle, rng)
 
     def _opened(self) -> Any:

@@ -61,7 +61,7 @@ class StoredRows:
             return self._whole[index]
         number = range(len(self))[index]
         row: Array = np.empty(self.shape[1:], self.dtype)
-        n_read = self._read(memoryview(row.reshape(-1).view(np.uint8)), self._start + number * self._row_bytes)
+        n_read = self._read(row.reshape(-1).view(np.uint8).data, self._start + number * self._row_bytes)
         if n_read != self._row_bytes:
             raise FileFormatError(f"{self._path}, row {number}: the row must be readable, got a file that has become shorter")
         return row if row.ndim else row[()]

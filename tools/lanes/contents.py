@@ -3,8 +3,9 @@
     python -m tools.lanes.contents --count 10000 --seed 0
 
 A value is a number, a text, an array, a list or a key of what a checkpoint, a file of a solver's states or a file of
-parameters holds. After a refusal nothing has changed. What was accepted is used: a step of training ends without another
-error than one of nn_core. Warnings of NumPy about numbers that are too large for their type do not count.
+parameters holds. A refusal names the file in a text that a person can read, and has changed nothing. What was accepted is
+used: a step of training ends without another error than one of nn_core. Warnings of NumPy about numbers that are too large
+for their type do not count.
 """
 
 import copy
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,9 @@ from nn_core.utils.data_iterator import data_iterator_simple
 
 from .reliability import record, report_option
 
+_TREE: Final = "checkpoint.json"
+#: Characters of an error that a person still reads.
+_LONGEST: Final = 3000
 #: Values that take the place of another one.
 HOSTILE: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 3, 2**70, -(2**63), 1.5, float("nan"), float("inf"), "", "x" * 300, "../x", "\x00", [], [1, "a"], {},
@@ -45,7 +49,7 @@ HOSTILE: Final[tuple[Any, ...]] = (
 )  # fmt: skip
 
 
-def changed(tree: Any, rng: np.random.Generator) -> Any:
+def changed(tree: Any, rng: np.random.Generator, hostile: Sequence[Any] = HOSTILE) -> Any:
     """Return a copy of a tree of dictionaries and lists in which one value, key or length is another."""
     tree = copied(tree)
     places = list(_places(tree))
@@ -60,7 +64,7 @@ def changed(tree: Any, rng: np.random.Generator) -> Any:
     elif action == 2 and isinstance(container[key], np.ndarray):
         container[key] = container[key].astype(rng.choice(["int8", "float16", "float64", "bool", "uint64"]))
     else:
-        container[key] = copy.deepcopy(HOSTILE[rng.integers(len(HOSTILE))])
+        container[key] = copy.deepcopy(hostile[rng.integers(len(hostile))])
     return tree
 
 
@@ -119,6 +123,12 @@ def checkpoints(made: Bench, folder: Path, rng: np.random.Generator) -> Callable
     if not whole.exists():
         save_checkpoint(whole, **made.objects, iteration=7)
     snapshot, path = read_snapshot(whole), folder / "changed.npz"
+    if not rng.integers(4):  # how the parts are put together, too
+        entries = read_entries(whole, ".npz")
+        tree = changed(json.loads(entries[_TREE].values.tobytes()), rng, (*HOSTILE, {"__array__": _TREE}, {"__float__": "x"}))
+        text = json.dumps(tree, default=lambda array: array.tolist())
+        write_entries(path, {**entries, _TREE: Entry(np.frombuffer(text.encode(), np.uint8))}, ".npz")
+        return lambda: load_checkpoint(path, **made.objects)
     if rng.integers(10):
         snapshot = Snapshot(changed(dict(snapshot.states), rng), snapshot.values, snapshot.about)
     else:
@@ -189,18 +199,20 @@ def check(kind: str, count: int, seed: int) -> Iterator[str]:
         for number in range(count):
             rng = np.random.default_rng([seed, number])
             load = make(made, folder, rng)
-            problem = _tried(made, load) or _restored(made, initial)
+            problem = _tried(made, load, is_file=make is not dictionaries) or _restored(made, initial)
             if problem:
                 yield f"{kind}, seed {seed}, number {number}: {problem}"
                 made = bench()
 
 
-def _tried(made: Bench, load: Callable[[], object]) -> str:
+def _tried(made: Bench, load: Callable[[], object], is_file: bool) -> str:
     before = made.state()
     try:
         load()
-    except NNCoreError:
-        return "" if _equal(before, made.state()) else "something changed although it was refused"
+    except NNCoreError as error:
+        if not _equal(before, made.state()):
+            return "something changed although it was refused"
+        return blamed(str(error), ["changed"]) if is_file else ""
     except Exception:  # that is what is looked for
         return traceback.format_exc(limit=-4)
     try:
@@ -210,6 +222,16 @@ def _tried(made: Bench, load: Callable[[], object]) -> str:
     except Exception:
         return f"accepted, and then\n{traceback.format_exc(limit=-4)}"
     return ""
+
+
+def blamed(text: str, names: Sequence[str]) -> str:
+    """Say what is wrong with the text of a refusal of files with some names; empty where nothing is."""
+    if not any(name in text for name in names):
+        return f"refused without the name of the file: {text[:300]}"
+    if len(text) > _LONGEST:
+        return f"refused by {len(text)} characters: {text[:300]}"
+    is_plain = all(character.isprintable() or character in "\n\t" for character in text)
+    return "" if is_plain else f"refused with control characters: {text[:300]!r}"
 
 
 def _restored(made: Bench, state: Any) -> str:

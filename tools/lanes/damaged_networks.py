@@ -123,14 +123,14 @@ def _save_onnx(folder: Path) -> None:
 
 
 def _load_onnx(folder: Path) -> None:
-    refused = 0
+    refused = []
     for path in folder.iterdir():
         outcome = damaged_models.outcome(path.read_bytes())
-        refused += outcome == "refused"
+        refused += [path.name] * (outcome == "refused")
         if outcome not in ("refused", "equal", "unjudged"):
             raise AssertionError(outcome)
     if refused:
-        raise FileFormatError(f"files must be models, got {refused} others")
+        raise FileFormatError(f"files must be models, got others: {', '.join(refused)}")
 
 
 #: A network of Caffe with weights, pooling, a softmax and settings of several types.

@@ -2,10 +2,11 @@
 
     python -m tools.lanes.mutations --count 10000 --seed 0
 
-The error is a FileFormatError; of networks it may be another one of nn_core. The files are loaded in a process of their own,
-with a limit on its memory, so that a crash or an endless loop of a library, or a claim of 10^15 elements, is a finding too, as
-is a file that is touched outside of the folder. Tables have no checksums: any result counts that is not an error of another
-kind; `damaged_networks` says what counts for networks, and `changed_values` changes values where checksums stay right.
+The error is a FileFormatError; of networks it may be another one of nn_core. It names the file, and is short. The files are
+loaded in a process of their own, with a limit on its memory, so that a crash or an endless loop of a library, or a claim of
+10^15 elements, is a finding too, as is a file that is touched outside of the folder. Tables have no checksums: any result
+counts that is not an error of another kind; `damaged_networks` says what counts for networks, and `changed_values` changes
+values where checksums stay right.
 """
 
 import io
@@ -34,6 +35,7 @@ from nn_core.errors import FileFormatError, NNCoreError
 from nn_core.files import Entry, read_entries, write_entries
 
 from . import changed_values, damaged_networks
+from .contents import blamed
 from .outside import Outside
 from .reliability import record, report_option
 
@@ -175,7 +177,7 @@ def check(
                 change = damaged_networks.CHANGES.get(kind, mutated) if number % 2 else mutated
                 paths[which].write_bytes(change(contents[which], rng))
             with nullcontext() if outside is None else outside.of(folder):
-                outcome, text = _outcome(lambda: load(folder), expected, errors)
+                outcome, text = _outcome(lambda: load(folder), expected, errors, [path.name for path in paths] + [folder.name])
             if outside is not None and outside.touched:
                 outcome, text = "outside", f"touched {', '.join(outside.touched)}"
             outcomes[outcome] += 1
@@ -186,14 +188,14 @@ def check(
     return outcomes
 
 
-def _outcome(load: Callable[[], Any], expected: Any, errors: type[NNCoreError]) -> tuple[str, str]:
+def _outcome(load: Callable[[], Any], expected: Any, errors: type[NNCoreError], names: list[str]) -> tuple[str, str]:
     start = sum(os.times()[:4])
     try:
         outcome, text = ("equal", "") if load() == expected else ("other", "loaded with other contents")
     except errors as error:
         if "got no end" in str(error):
             return "ended after 20 s", ""  # the time of a trial, see SECURITY.md
-        outcome, text = "refused", ""
+        outcome, text = "refused", blamed(str(error), names)
     except Exception:
         file = io.StringIO()
         traceback.print_exc(file=file)

@@ -9,7 +9,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import Entry, FileFormatError, open_to_read, read_entries
+from nn_core.ext import Entry, FileFormatError, naming_file, open_to_read, read_entries
 from nn_ext_nnp.archive import Member, as_file, read_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, require_known_functions
 from nn_ext_nnp.places import TextFile
@@ -67,7 +67,7 @@ def read_document(
         if position == 0:
             document.name = TextFile(name)
         kind = Path(name).suffix.lower() if is_path else extension
-        with _opened(source) as file:
+        with naming_file(source), _opened(source) as file:
             if kind in OWN_EXTENSIONS:
                 _add(document, kind, file, name, with_parameters)
             else:

@@ -94,6 +94,17 @@ def test_a_file_of_weights_that_changes_while_it_is_read_is_refused(path, tmp_pa
         load(tmp_path / "two.onnx")
 
 
+@pytest.mark.parametrize("field", [b"\0\0", b"\x08\0"])
+def test_files_of_many_small_fields_are_left_to_the_library(path, field, monkeypatch):
+    monkeypatch.setattr(late, "_MOST_FIELDS", 1000)
+    path.write_bytes(path.read_bytes() + field * 100_000)
+    calls = []
+    number = late._number
+    monkeypatch.setattr(late, "_number", lambda data, at: calls.append(at) or number(data, at))
+    assert late.read_without_numbers(path) == path.read_bytes()
+    assert len(calls) < 5000
+
+
 def test_nothing_of_a_model_is_mapped(path, monkeypatch):
     monkeypatch.setattr(np, "memmap", None)
     assert load(path).outputs["y"].shape == (2, 64)

@@ -58,7 +58,7 @@ class StoredArray:
         memory = np.empty(n_bytes + _ALIGNMENT_BYTES, np.uint8)
         start = -memory.__array_interface__["data"][0] % _ALIGNMENT_BYTES
         array: Array = memory[start : start + n_bytes].view(self.dtype).reshape(self.shape)
-        block = memoryview(memory)[start : start + n_bytes]
+        block = memory[start : start + n_bytes].data
         try:
             with open_to_read(self.path) as file:
                 if identity_of(os.fstat(file.fileno())) != self.identity:

@@ -16,6 +16,8 @@ _LARGE_FILE: Final = 1 << 26
 #: Smaller tensors stay in the model.
 _LARGE_TENSOR: Final = 1 << 20
 _PAGE_BYTES: Final = 1 << 16
+#: More than the fields of models and graphs with large tensors.
+_MOST_FIELDS: Final = 1_000_000
 #: Numbers of fields: of the graph in a model, of initializers in a graph, of their bytes.
 _GRAPH: Final = 7
 _INITIALIZER: Final = 5
@@ -60,9 +62,16 @@ class _Pages:
         self.identity = identity_of(status)
         self._file, self._size = file, status.st_size
         self._start, self._page = 0, b""
+        self._n_fields = 0
 
     def __len__(self) -> int:
         return self._size
+
+    def count_field(self) -> None:
+        """Give up where the library, which is in C++, reads the fields in less time."""
+        self._n_fields += 1
+        if self._n_fields > _MOST_FIELDS:
+            raise _DamagedError
 
     def byte(self, at: int) -> int:
         """Return the byte at an offset; IndexError where the file has ended."""
@@ -128,6 +137,9 @@ def _fields(data: _Pages, start: int, end: int) -> Iterator[tuple[int, int, int,
     while start < end:
         key, body = _number(data, start)
         number, kind = key >> 3, key & 7
+        data.count_field()
+        if not number:  # as in a part without data
+            raise _DamagedError
         if kind == _BYTES:
             length, body = _number(data, body)
             last = body + length
