@@ -16,6 +16,7 @@ from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import checked_count
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files.atomic import open_to_read, require_regular
+from nn_core.files.naming import naming_file
 from nn_core.random import Rng
 
 #: Makes a value of the bytes of a file.
@@ -83,7 +84,8 @@ class TarDataSource(OrderedDataSource):
         #: file, and for each variable its extension's number, first byte and length
         self._places = np.array(index.rows, np.int64).reshape(len(index.rows), -1)
         self._keys = index.keys
-        self._decode = {name: _decoder(name, decode or {}) for choices in self._choices for name in choices}
+        with naming_file(self._paths[0]):
+            self._decode = {name: _decoder(name, decode or {}) for choices in self._choices for name in choices}
         names = [choices[0] for choices in self._choices] if variables is None else list(variables)
         super().__init__(len(index.rows), tuple(names), shuffle, rng)
 
@@ -207,7 +209,7 @@ def _members(path: Path) -> Iterator[tuple[str, str, int, int]]:
                 raise tarfile.ReadError(f"no end of the archive after {end} bytes, so that samples are missing")
     except FileFormatError:
         raise
-    except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
+    except (tarfile.TarError, OSError, ValueError, OverflowError, MemoryError) as error:  # of a claimed length
         raise FileFormatError(
             f"{path}: the file must be a whole tar file that is not compressed, got: {error}\n  hint: gunzip it"
         ) from error

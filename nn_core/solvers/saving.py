@@ -8,6 +8,7 @@ from typing import Any
 from nn_core.engine.error_messages.refusal import door
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
+from nn_core.files import naming_file
 from nn_core.solvers.groups import Groups
 from nn_core.solvers.numbers import checked_number, first_rate, shown
 from nn_core.solvers.parameter_groups import RuleNumbers, as_text, from_text, settings_of
@@ -83,7 +84,8 @@ class SavedStates:
             ShapeError: when a state has not the shape of its parameter. Nothing is changed in any of these cases.
         """
         function = f"load_states: {os.fspath(path)}"
-        states, numbers, saved = self._states().read(path, self._number_names())
+        with naming_file(path):
+            states, numbers, saved = self._states().read(path, self._number_names())
         self._require_same_kind(function, numbers)
         groups = self._groups_of(function, saved)
         self._states().set(states, function)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import nn_core as nn
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.data.array_sources import Hdf5DataSource, NumpyDataSource
+from nn_core.data.tar import TarDataSource
 from nn_core.errors import FileFormatError, HostMemoryError, NNCoreError
 from nn_core.files import naming_file, open_to_read, read_entries, write_entries
 from nn_core.io import load_keras_parameters, load_pytorch_parameters
@@ -121,3 +123,24 @@ def test_damaged_groups_of_rows_are_refused_by_name(tmp_path):
         (tmp_path / "rows.h5").write_bytes(content.replace(mark, b"XXXX"))
         with pytest.raises(FileFormatError, match=r"rows\.h5"):
             Hdf5DataSource(tmp_path / "rows.h5")
+
+
+def test_a_sparse_file_of_states_is_named(tmp_path):
+    (tmp_path / "s.h5").touch()
+    os.truncate(tmp_path / "s.h5", 1 << 42)
+    solver = _trained()["solver"]
+    with pytest.raises((HostMemoryError, FileFormatError), match=r"s\.h5"):
+        solver.load_states(tmp_path / "s.h5")
+
+
+def test_tar_files_are_named(tmp_path):
+    """One with a member without a decoder, and one that claims a name of 8 GiB."""
+    with tarfile.open(tmp_path / "t.tar", "w") as file:
+        file.addfile(tarfile.TarInfo("0.pkl"))
+    with pytest.raises(NNCoreError, match=r"pkl is decoded(?s:.*)t\.tar"):
+        TarDataSource(tmp_path / "t.tar")
+    long = tarfile.TarInfo("0.cls")
+    long.type, long.size = tarfile.GNUTYPE_LONGNAME, 1 << 42
+    (tmp_path / "t.tar").write_bytes(long.tobuf(tarfile.GNU_FORMAT) + bytes(2048))
+    with pytest.raises(FileFormatError, match=r"t\.tar"):
+        TarDataSource(tmp_path / "t.tar")

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, budget
+from nn_core.ext import ArgumentError, FileFormatError, budget, naming_file
 from nn_ext_onnx.importing.builder import Builder, Scope, TooLargeError, n_in_file, n_written_out, require_written_out
 from nn_ext_onnx.importing.checking import check
 from nn_ext_onnx.importing.external import read_external
@@ -92,13 +92,14 @@ def load(
         >>> network.outputs["y"].shape, network.outputs["y"].parent.name
         ((3, 2), 'Tanh')
     """
-    model, base = read_model(source, is_lazy=True)
-    try:
-        return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
-    except (ArgumentError, FileFormatError) as error:
-        if type(error) not in (ArgumentError, FileFormatError) or not isinstance(source, (str, os.PathLike)):
-            raise
-        raise type(error)(f"{os.fspath(source)}: {error}") from error.__cause__
+    with naming_file(source):
+        model, base = read_model(source, is_lazy=True)
+        try:
+            return Loader(model, base, batch_size).load(dimensions or {}, shapes or {}, values or {})
+        except (ArgumentError, FileFormatError) as error:
+            if type(error) not in (ArgumentError, FileFormatError) or not isinstance(source, (str, os.PathLike)):
+                raise
+            raise type(error)(f"{os.fspath(source)}: {error}") from error.__cause__
 
 
 def read_model(source: Any, is_lazy: bool = False) -> tuple[onnx.ModelProto, Path | None]:
