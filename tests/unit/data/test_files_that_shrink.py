@@ -35,7 +35,7 @@ def _table(folder):
     (folder / "f.csv").write_text("x\nlong.npy\n")
 
 
-#: What writes a file, and what reads it.
+#: Writer and reader of each format.
 FORMATS = {
     **{
         extension: (
