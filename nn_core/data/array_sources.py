@@ -11,7 +11,7 @@ import numpy as np
 from nn_core.data.images import IMAGE_EXTENSIONS, read_image
 from nn_core.data.memory_map import identities_of, with_maps, without_maps
 from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
-from nn_core.data.source import OrderedDataSource, Sample
+from nn_core.data.source import OrderedDataSource, Rows, Sample
 from nn_core.data.stored_rows import StoredRows
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
@@ -79,6 +79,16 @@ class ArrayDataSource(OrderedDataSource):
 
     def _sample(self, index: int) -> Sample:
         return tuple([array[index] for array in self._arrays.values()])
+
+    def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
+        if not all(map(_is_plain, self._arrays.values())):
+            return None
+        return tuple([np.take(array, indices, axis=0) for array in self._arrays.values()])
+
+
+def _is_plain(array: Any) -> bool:
+    """Return whether several rows that are taken together are what single rows are in a batch."""
+    return type(array) is np.ndarray and array.dtype.isnative and array.dtype.names is None and not array.dtype.hasobject
 
 
 class NumpyDataSource(ArrayDataSource):

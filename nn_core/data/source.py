@@ -1,5 +1,6 @@
 """Data sources: samples by position, in an order that may be reshuffled for each epoch."""
 
+import functools
 import inspect
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,9 @@ from nn_core.random import Rng, get_generator_state, set_generator_state
 #: One sample: a value for each variable.
 Sample: TypeAlias = tuple[Any, ...]
 
+#: Several samples: an array for each variable.
+Rows: TypeAlias = tuple["np.ndarray[Any, Any]", ...]
+
 DEFAULT_SEED: Final = 313
 
 _ZEROS: Final = np.zeros(4, np.uint64)
@@ -27,6 +31,9 @@ _NEW_PHILOX: Final[Mapping[str, Any]] = {
     "has_uint32": 0,
     "uinteger": 0,
 }
+
+#: The methods that read a single sample.
+_READERS: Final = frozenset({"_sample", "_get_data", "next"})
 
 #: The recorded state of a generator from which nothing is drawn.
 _UNSHUFFLED: Final[Mapping[str, Any]] = {}
@@ -174,6 +181,23 @@ class OrderedDataSource(DataSource):
     def _sample(self, index: int) -> Sample:
         raise NotImplementedError(f"{type(self).__name__}: a data source must define _sample(index)")
 
+    def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
+        """Return several samples as arrays with an axis of samples in front; None: each is read by itself."""
+        return None
+
+    def rows_at(self, positions: "np.ndarray[Any, Any]") -> Rows | None:
+        """Return the samples at positions of the present order, as `_take_rows` does.
+
+        None where each is to be read by itself, as those of a subclass that reads single samples in a way of its own.
+        """
+        # mypy takes classes for unhashable
+        if not _takes_rows(type(self)) or _READERS & vars(self).keys():  # type: ignore[arg-type]
+            return None
+        if self._order is None:
+            self._draw()
+        assert self._order is not None
+        return self._take_rows(_picked(self._order, positions))
+
     def blocks(self) -> Blocks | None:
         """Return samples by index that are read together; None: each is read by itself.
 
@@ -214,6 +238,29 @@ class OrderedDataSource(DataSource):
         self._order = _compact(arranged(self._rng.permutation(self._size), blocks)) if self._shuffle else range(self._size)
         if self._original_order is None:
             self._original_order = self._order
+
+
+def rows_inside(source: DataSource, positions: "np.ndarray[Any, Any]") -> Rows | None:
+    """Return the samples at positions of a source inside another one, None where each is to be read by itself."""
+    return source.rows_at(positions) if isinstance(source, OrderedDataSource) else None
+
+
+@functools.cache
+def _takes_rows(source: type) -> bool:
+    """Return whether no class below the one that reads several samples at once reads single ones in another way."""
+
+    def depth(name: str) -> int:
+        return next(depth for depth, kind in enumerate(source.__mro__) if name in vars(kind))
+
+    return depth("_take_rows") <= min(map(depth, _READERS))
+
+
+def _picked(order: Sequence[int], positions: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    if isinstance(order, range):
+        return order.start + order.step * positions
+    if isinstance(order, array):
+        return np.frombuffer(order, np.int64)[positions]
+    return np.array([order[position] for position in positions])
 
 
 def _compact(order: "np.ndarray[Any, Any]") -> Sequence[int]:
@@ -321,6 +368,9 @@ class SlicedDataSource(OrderedDataSource):
     def _sample(self, index: int) -> Sample:
         return self._source._get_data(self._start + index)
 
+    def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
+        return rows_inside(self._source, self._start + indices)
+
 
 class DataSourceWithMemoryCache(OrderedDataSource):
     """A source whose samples are kept in memory once they were read.
@@ -357,6 +407,9 @@ class DataSourceWithMemoryCache(OrderedDataSource):
         if sample is None:
             sample = self._cache[index] = self._source._get_data(index)
         return sample
+
+    def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
+        return rows_inside(self._source, indices)  # they are in memory: there is nothing to keep
 
     def close(self) -> None:
         """Give up the samples and close the source."""

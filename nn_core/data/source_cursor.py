@@ -86,6 +86,11 @@ class Course:
         self._start = self._now()
         self.source.reset()
 
+    @property
+    def has_skips(self) -> bool:
+        """Whether samples are to be passed over, in this epoch or a later one."""
+        return bool(self._skipped)
+
     def skips(self, position: int) -> bool:
         """Return whether the sample at `position` of this epoch is to be passed over."""
         return bool(self._skipped) and (self.epoch, position) in self._skipped

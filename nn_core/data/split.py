@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from nn_core.data.blocks import Blocks, fixed_blocks
-from nn_core.data.source import DataSource, OrderedDataSource, Sample
+from nn_core.data.source import DataSource, OrderedDataSource, Rows, Sample, rows_inside
 from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng
@@ -43,10 +44,13 @@ class ChosenDataSource(OrderedDataSource):
             )
         super().__init__(len(chosen), data_source.variables, shuffle, rng)
         self._source = data_source
-        self._positions = chosen
+        self._positions = np.array(chosen, np.int64)
 
     def _sample(self, index: int) -> Sample:
-        return self._source._get_data(self._positions[index])
+        return self._source._get_data(int(self._positions[index]))
+
+    def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
+        return rows_inside(self._source, self._positions[indices])
 
     def blocks(self) -> Blocks | None:
         """Those of the chosen samples."""

@@ -1,10 +1,12 @@
 """Batches for `fit` from iterables, and data from them as arrays."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from nn_core.data.array_sources import ArrayDataSource
+from nn_core.data.iterator import DataIterator
 from nn_core.data.source import DataSource
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
@@ -13,6 +15,8 @@ from nn_core.training.samples import batches_of, packed, parts
 Batch = Sequence[Any]
 #: Samples that are read at a time where all of a source are wanted.
 _GATHERED = 256
+#: Bytes of a batch up to which a thread that takes rows of arrays costs more than it saves.
+_SMALL_BATCH: Final = 2**20
 
 
 class IterableBatches:
@@ -64,6 +68,14 @@ class IterableBatches:
         source = self._source() if callable(self._source) else self._source
         self._is_spent = not callable(self._source) and iter(source) is source
         return iter(source)
+
+
+def batches_of_arrays(arrays: Sequence[np.ndarray[Any, Any]], batch_size: int, seed: int) -> DataIterator:
+    """Return an iterator over the rows of arrays, shuffled in each epoch."""
+    columns = {f"x{number}": array for number, array in enumerate(arrays)}
+    n_bytes = sum(array.nbytes for array in arrays) // len(arrays[0]) * batch_size
+    source = ArrayDataSource(columns, True, np.random.RandomState(seed))
+    return DataIterator(source, batch_size, use_thread=n_bytes > _SMALL_BATCH)
 
 
 def is_batches(data: Any) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from nn_core import functions as F
 from nn_core import solvers
 from nn_core.core.module import Module
-from nn_core.data.iterators import data_iterator_simple
 from nn_core.data.source import DataSource
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.error_messages.synonyms import suggestion
@@ -31,7 +30,7 @@ from nn_core.solvers import Adam
 from nn_core.solvers.base import Solver
 from nn_core.solvers.parameter_groups import ParameterGroups
 from nn_core.solvers.schedule_free import Averaging
-from nn_core.training.batches import IterableBatches, gathered, is_batches
+from nn_core.training.batches import IterableBatches, batches_of_arrays, gathered, is_batches
 from nn_core.training.callbacks import Callback, Callbacks
 from nn_core.training.entry import Extension
 from nn_core.training.extensions import Checkpoint, Evaluator, Log, Progress, ReduceOnPlateau, Schedule
@@ -335,12 +334,10 @@ def _source(objective: Objective, train: Arrays, weights: Any, batch_size: int, 
     n = samples.inputs[0].shape[0]
     arrays = [*samples.arrays, *([] if weights is None else [sample_weights(weights, n)])]
     size = min(batch_size, n)
-    data = data_iterator_simple(
-        lambda index: tuple([array[index] for array in arrays]), n, size, True, np.random.RandomState(seed)
-    )
+    data = stack.enter_context(batches_of_arrays(arrays, size, seed))
     counts = len(samples.inputs), len(samples.targets)
     shapes = [(size, *array.shape[1:]) for array in arrays]
-    return _Source.of(shapes, counts, stack.enter_context(data), is_stream=False)
+    return _Source.of(shapes, counts, data, is_stream=False)
 
 
 def _stream(objective: Objective, train: Any) -> _Source:

@@ -8,8 +8,10 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from nn_core.data.loader.tasks import PLAIN, Batch, BatchError, Collation, SampleError, make_batch, read_sample
-from nn_core.data.source import DataSource, Sample
+import numpy as np
+
+from nn_core.data.loader.tasks import PLAIN, Batch, BatchError, Collation, SampleError, make_batch, read_sample, transformed
+from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.data.source_cursor import Course, Mark
 from nn_core.errors import ShapeError
 
@@ -92,8 +94,12 @@ class Reader:
             course.end_epoch()
             return None, (ended,)
         begin = (course.epoch, source.position)
+        rows = self._rows()
+        if rows is not None:
+            arrays, ended_epochs = rows
+            return transformed(arrays, self._collation, *begin), tuple(ended_epochs)
         samples: list[Sample] = []
-        ended_epochs: list[int] = []
+        ended_epochs = []
         while len(samples) < self._batch_size:
             if course.skips(source.position):
                 source.go_to(source.position + 1)
@@ -109,6 +115,28 @@ class Reader:
             course.end_epoch()
             return None, tuple(ended_epochs)
         return make_batch(source, samples, self._collation, *begin), tuple(ended_epochs)
+
+    def _rows(self) -> tuple[Batch, list[int]] | None:
+        """Return a batch of samples that are read together, and the epochs that end in it; None: each is read by itself."""
+        source, course = self._source, self.course
+        if course.has_skips or not isinstance(source, OrderedDataSource):
+            return None
+        parts: list[Batch] = []
+        ended: list[int] = []
+        n_left = self._batch_size
+        while n_left:
+            start, stop = source.position, min(source.position + n_left, source.size)
+            part = source.rows_at(np.arange(start, stop))
+            if part is None:
+                return None
+            parts.append(part)
+            source.go_to(stop)
+            n_left -= stop - start
+            if stop == source.size and not self._stop_exhausted:
+                ended.append(course.epoch)
+                course.end_epoch()
+        whole = parts[0] if len(parts) == 1 else tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+        return whole, ended
 
 
 class Prefetcher:

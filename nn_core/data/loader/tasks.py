@@ -222,11 +222,9 @@ def make_batch(
     """
     # All samples of an epoch's end may be passed over: no columns then.
     columns = [_column(source, number, column, collation.padding) for number, column in enumerate(zip(*samples, strict=True))]
-    transform = collation.transform
-    if transform is None:
+    if collation.transform is None:
         return _stacked(columns, allocate)
-    rng = np.random.Generator(np.random.Philox(key=np.array([_BATCH_KEY, (epoch << 32) + position], np.uint64)))
-    arrays = _changed(transform, rng, _stacked(columns, None), epoch, position)
+    arrays = transformed(_stacked(columns, None), collation, epoch, position)
     if allocate is None:
         return arrays
     targets = allocate([(array.shape, array.dtype) for array in arrays])
@@ -235,7 +233,16 @@ def make_batch(
     return tuple(targets)
 
 
-def _changed(transform: BatchTransform, rng: Any, arrays: Batch, epoch: int, position: int) -> Batch:
+def transformed(arrays: Batch, collation: Collation, epoch: int, position: int) -> Batch:
+    """Return a batch as the transformation of `collation` changes it.
+
+    Raises:
+        BatchError: when it raises an exception, which is the cause, with a note that names the batch.
+    """
+    transform = collation.transform
+    if transform is None:
+        return arrays
+    rng = np.random.Generator(np.random.Philox(key=np.array([_BATCH_KEY, (epoch << 32) + position], np.uint64)))
     try:
         changed = transform(rng, *arrays)
         return tuple([np.asarray(array) for array in (changed if isinstance(changed, (tuple, list)) else (changed,))])
