@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from nn_core.engine.runtime.context_values import Ambient
 from nn_core.engine.runtime.environment import (
@@ -22,7 +22,7 @@ from nn_core.engine.runtime.environment import (
     read_status,
 )
 from nn_core.engine.runtime.machine import memory_limit, processor_limits
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, SignatureError
 
 #: Megabytes of caches, if nothing else is said and memory is not short.
 _CACHE_MB_AT_MOST: Final = 1024
@@ -221,7 +221,7 @@ def without(*optimizations: str) -> Iterator[None]:
             _tell()
 
 
-def num_threads() -> int:
+def num_threads(*surplus: NoReturn) -> int:
     """Return the number of threads that a native kernel may use.
 
     Unless `set_num_threads` or NN_CORE_NUM_THREADS say it, that is the number of cores that this process may use, as
@@ -232,6 +232,10 @@ def num_threads() -> int:
         >>> nn.num_threads()
         2
     """
+    if surplus:
+        raise SignatureError(
+            f"num_threads: must be called without arguments, got {surplus[0]!r}\n  hint: set_num_threads(n) sets it"
+        )
     return _NUM_THREADS[0] if _NUM_THREADS else settings().num_threads or _default_threads()
 
 

@@ -220,7 +220,7 @@ class ImageDataSource(OrderedDataSource):
     Samples are ``x``, the image of shape (C, H, W) and dtype uint8, and ``y``, the label of shape (1,).
 
     Raises:
-        ArgumentError: when there are not as many labels as paths.
+        ArgumentError: when `paths` is one path, or there are not as many labels as paths.
         FileFormatError: at a sample, when its file is missing, truncated, or no image.
 
     Example:
@@ -240,6 +240,9 @@ class ImageDataSource(OrderedDataSource):
         shuffle: bool = False,
         rng: Rng | None = None,
     ) -> None:
+        if isinstance(paths, (str, bytes, os.PathLike)):
+            text = f"ImageDataSource: paths must be a list of files, got {os.fspath(paths)!r}"
+            raise ArgumentError(f"{text}\n  hint: [path] for one file, ImageFolderDataSource for a folder of classes")
         if labels is not None and len(labels) != len(paths):
             raise ArgumentError(f"ImageDataSource: there must be a label for each of {len(paths)} paths, got {len(labels)}")
         super().__init__(len(paths), ("x",) if labels is None else ("x", "y"), shuffle, rng)

@@ -9,7 +9,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.data.array_sources import ArrayDataSource, ImageFolderDataSource
+from nn_core.data.array_sources import ArrayDataSource, ImageDataSource, ImageFolderDataSource
 from nn_core.data.source import TransformedDataSource
 from nn_core.errors import ArgumentError, MissingFileError, NNCoreError, ShapeError, SignatureError
 from nn_core.ext_utils import get_extension_context
@@ -57,6 +57,16 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     ),
     "solver.step()": (lambda: S.Sgd(0.1).step(), SignatureError, r"^Sgd.step: .*\n  hint: update\(\)"),  # type: ignore[call-arg]
     "ArrayDataSource(x, y)": (lambda: ArrayDataSource(X, T), ArgumentError, "^ArrayDataSource: arrays must be a dict"),  # type: ignore[arg-type]
+    "a folder as a list of images": (
+        lambda: ImageDataSource("/nowhere/x"),
+        ArgumentError,
+        "^ImageDataSource: paths must be a list of files, got '/nowhere/x'\n  hint: .* ImageFolderDataSource",
+    ),
+    "num_threads(2)": (
+        lambda: nn.num_threads(2),  # type: ignore[arg-type]
+        SignatureError,
+        "^num_threads: must be called without arguments, got 2\n  hint: set_num_threads",
+    ),
     "no folder of images": (lambda: ImageFolderDataSource("/nowhere"), MissingFileError, "^ImageFolderDataSource: .*/nowhere"),
     "lstm of a matrix": (lambda: PF.lstm(FLAT, STATE, STATE), ShapeError, r"^lstm: x must have 3 axes \(length, .*\(4, 5\)"),
     "gru of a matrix": (lambda: PF.gru(FLAT, STATE), ShapeError, "^gru: x must have 3 axes"),
