@@ -144,8 +144,17 @@ def test_a_package_that_calls_itself_like_ours_is_passed_over(path, caplog, stem
     sys.path.append(str(path / "later"))
     installed.forget()
     assert {entry.module for entry in installed.entry_points()["cpu"]} == {"nn_ext_cpu.plugin"}
-    assert "metadata of nn-ext-cpu 9.0 is passed over: the name 'cpu'" in caplog.text
+    assert "metadata of nn-ext-cpu 9.0 is passed over: an entry point of nn-ext-cpu must name a module of it" in caplog.text
+    # pip would uninstall the innocent one
+    (row,) = [row for row in doctor._passed_over() if row.package == "nn-ext-cpu 9.0"]
+    assert row.advice == f"remove its metadata from {path.resolve()}"
     sys.path.remove(str(path / "later"))
+
+
+@pytest.mark.parametrize("owner", ["nn-core", "NN_Core", "nn-ext-onnx"])
+def test_no_package_of_others_is_called_like_ours(path, owner):
+    package(path, "evil-9.0", f"[{GROUP}]\nevil = evil\n", f"Name: {owner}\nVersion: 9.0\n".encode())
+    assert "evil" not in names()
 
 
 def test_the_names_of_ours_are_those_of_the_extensions():

@@ -77,7 +77,10 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
 def _passed_over() -> Iterator[Finding]:
     """Yield the rows of packages whose metadata is not followed, plugins or not."""
     for fault in installed.faults():
-        advice = f"pip uninstall {fault.package.partition(' ')[0]}" if fault.is_ours else "it has nothing to do with nn_core"
+        package = fault.package.partition(" ")[0]
+        advice = f"pip uninstall {package}" if fault.is_ours else "it has nothing to do with nn_core"
+        if installed.is_named_like_ours(package):  # pip would remove ours
+            advice = f"remove its metadata from {fault.folder}"
         state = State.BROKEN if fault.is_ours else State.IGNORED
         yield Finding("metadata", fault.package, state, f"passed over: {fault.reason}", advice=advice)
 

@@ -44,14 +44,21 @@ def _scanned() -> Scan:
 
 def _objection(entry: EntryPoint) -> str:
     """Return the reason why an entry point is not followed, empty where it is."""
-    owner = OWN_PLUGINS.get(entry.name) if entry.group == GROUP else None
-    if owner is None:
+    if entry.group != GROUP:
         return ""
+    owner, package = OWN_PLUGINS.get(entry.name), canonical(entry.package)
+    is_own = entry.module.partition(".")[0] == package.replace("-", "_")
     # a package may call itself like ours, and may have been there before it
-    is_owner = canonical(entry.package) == owner and entry.module.partition(".")[0] == owner.replace("-", "_")
-    if is_owner and (entry.name != CORE_PLUGIN or entry.module == _CORE_MODULE):
+    if is_named_like_ours(package) and not is_own:
+        return f"an entry point of {package} must name a module of it, got {entry.name} = {quoted(entry.value)}"
+    if owner in (None, package) and (entry.name != CORE_PLUGIN or entry.module == _CORE_MODULE):
         return ""
     return f"the name {entry.name!r} of an entry point must be that of {owner}, got {quoted(entry.value)}"
+
+
+def is_named_like_ours(package: str) -> bool:
+    """Return whether a package is called like one of those that bring plugins of ours."""
+    return canonical(package) in OWN_PLUGINS.values()
 
 
 def faults() -> tuple[Fault, ...]:

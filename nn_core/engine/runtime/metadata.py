@@ -53,11 +53,12 @@ class EntryPoint:
 
 
 class Fault(NamedTuple):
-    """Metadata that is passed over: whose, why, and whether it is about nn_core as far as can be told."""
+    """Metadata that is passed over: whose, why, whether it is about nn_core as far as can be told, and where it is."""
 
     package: str
     reason: str
     is_ours: bool
+    folder: str = ""
 
 
 class Scan(NamedTuple):
@@ -104,7 +105,7 @@ def _followed(candidates: list[_Lines], objection: Callable[[EntryPoint], str], 
     for position, candidate in enumerate(candidates):
         entries = list(_entries_of(candidate, faults)) if candidate.lines else []
         reasons = {entry: reason for entry in entries if (reason := objection(entry))}
-        faults += (Fault(f"{entry.package} {entry.version}".strip(), reason, True) for entry, reason in reasons.items())
+        faults += (_refused(entry, reason) for entry, reason in reasons.items())
         if not reasons or position == len(candidates) - 1:
             yield from (entry for entry in entries if entry not in reasons)
             return
@@ -213,6 +214,10 @@ def _key_of(distribution: Any) -> str:
 def canonical(project: str) -> str:
     """Return the name of a project as all its spellings are compared: "NN_Core" is "nn-core"."""
     return re.sub(r"[-_.]+", "-", project).lower()
+
+
+def _refused(entry: EntryPoint, reason: str) -> Fault:
+    return Fault(f"{entry.package} {entry.version}".strip(), reason, True, entry.folder)
 
 
 def _complete_first(candidates: list[_Lines]) -> list[_Lines]:
