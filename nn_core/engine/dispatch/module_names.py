@@ -5,6 +5,7 @@ All of them are copied, and only those that differ are looked at more closely: t
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from importlib.machinery import PathFinder
 from operator import is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -155,8 +156,10 @@ class Names:
         return sorted(found, key=lambda one: (not one.label.startswith(_MODULES), one.label))
 
     def _invented(self) -> list[str]:
-        modules = list(sys.modules.items()) if self._are_all else []
-        return [name for name, module in modules if name not in self._modules.values and _is_no_module(name, module)]
+        added = [(name, module) for name, module in list(sys.modules.items()) if name not in self._modules.values]
+        names = [name for name, module in added if _is_no_module(name, module)]
+        # a library may keep something of its own under a name that nobody else has
+        return names if self._are_all else [name for name in names if PathFinder.find_spec(name) is not None]
 
 
 class Replaced(NamedTuple):
