@@ -295,23 +295,27 @@ def _kilobytes(name: str) -> int:
 def judged(path: Path, nnabla_python: str | None, rounds: int, timeout: int) -> dict[str, Any]:
     """Return the cells of a model, each part from a process of its own."""
     row: dict[str, Any] = {}
-    for part in ("row", "our_memory", "their_memory"):
-        command = [sys.executable, "-m", "benchmarks.published_models", str(path), "--part", part, "--rounds", str(rounds)]
-        command += ["--nnabla-python", nnabla_python] if nnabla_python else []
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-            row |= json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {part: done.stderr.strip()[-300:]}
-        except subprocess.TimeoutExpired:
-            row[part] = f"no end within {timeout} s"
+    with tempfile.TemporaryDirectory() as name:
+        for part in ("row", "our_memory", "their_memory"):
+            command = [sys.executable, "-m", "benchmarks.published_models", str(path), "--part", part, "--rounds", str(rounds)]
+            command += ["--arrays", f"{name}/arrays.npz", *(["--nnabla-python", nnabla_python] if nnabla_python else [])]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+                row |= json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {part: done.stderr.strip()[-300:]}
+            except subprocess.TimeoutExpired:
+                row[part] = f"no end within {timeout} s"
     return row
 
 
-def print_part(part: str, path: Path, nnabla_python: str | None, rounds: int) -> None:
-    """Print cells of one model as JSON."""
+def print_part(part: str, path: Path, arrays: Path, nnabla_python: str | None, rounds: int) -> None:
+    """Print cells of one model as JSON; the first part writes the inputs, which the others read."""
     if part == "row":
-        cells = Judged(path, nnabla_python, rounds).row()
+        made = Judged(path, nnabla_python, rounds)
+        np.savez(arrays, **made.arrays)
+        cells = made.row()
     else:
-        cells = {part: f"{peak_memory(path, inputs_of(path, session(path)), part == 'our_memory'):.0f}"}
+        with np.load(arrays) as file:
+            cells = {part: f"{peak_memory(path, dict(file), part == 'our_memory'):.0f}"}
     click.echo(json.dumps(cells))
 
 
@@ -322,11 +326,14 @@ def print_part(part: str, path: Path, nnabla_python: str | None, rounds: int) ->
 @click.option("--only", default="", help="Models whose names have this part.")
 @click.option("--timeout", default=600, help="Seconds for one model.", show_default=True)
 @click.option("--part", type=click.Choice(["row", "our_memory", "their_memory"]), hidden=True)
-def main(folder: Path, nnabla_python: str | None, rounds: int, only: str, timeout: int, part: str | None) -> None:
+@click.option("--arrays", type=click.Path(path_type=Path), default=Path(), hidden=True)
+def main(
+    folder: Path, nnabla_python: str | None, rounds: int, only: str, timeout: int, part: str | None, arrays: Path
+) -> None:
     """Judge the models of a folder, and print a table in Markdown."""
     warnings.simplefilter("ignore")  # of models, about which nothing can be done here
     if part is not None:
-        print_part(part, folder, nnabla_python, rounds)
+        print_part(part, folder, arrays, nnabla_python, rounds)
         return
     click.echo(f"| model | MB | {' | '.join(_COLUMNS.values())} |\n|{'---|' * (len(_COLUMNS) + 2)}")
     for path in sorted(folder.glob("*.onnx")):

@@ -75,7 +75,7 @@ def _result(output: Any, dtype: np.dtype[Any]) -> Any:
 def _compute(outputs: Sequence[nn.Variable]) -> None:
     for output in outputs:
         output.persistent = True
-    nn.forward_all(outputs)  # a sink would be a new graph, and need a new plan, in each run
+    nn.forward_all(outputs, clear_buffer=True)  # a sink would be a new graph, and need a new plan, in each run
 
 
 def _fits(network: Network, arrays: dict[str, Any]) -> bool:

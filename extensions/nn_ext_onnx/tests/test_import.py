@@ -388,6 +388,18 @@ def test_a_prepared_model_is_planned_once():
     assert 3 * later < first
 
 
+def test_a_prepared_model_gives_back_the_memory_between_its_outputs():
+    chain = " ".join(f"h{n + 1} = Tanh(h{n})" for n in range(40))
+    text = f"(float[131072] x) => (float[131072] y, float[131072] z) {{ h0 = Exp(x) {chain} y = Sin(h40) z = Cos(h40) }}"
+    prepared, values = prepare(text_model(text)), [np.zeros(131072, np.float32)]
+    tracemalloc.start()
+    try:
+        prepared.run(values)
+        assert tracemalloc.get_traced_memory()[1] < 10 * values[0].nbytes
+    finally:
+        tracemalloc.stop()
+
+
 def test_the_door_reads_networks(tmp_path):
     model, _ = linear_model()
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
