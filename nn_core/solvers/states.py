@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.errors import ArgumentError, FileFormatError, ShapeError
+from nn_core.errors import ArgumentError, FileFormatError, ShapeError, quoted
 from nn_core.files import Entry, extension_of, read_entries, write_entries, written_extension
 from nn_core.solvers.parameter_groups import USUAL, Settings
 from nn_core.solvers.update import Member
@@ -183,7 +183,7 @@ class States:
             key, _, state_name = name.rpartition("/")
             arrays.setdefault(key, {})[state_name] = entry.values
             if state_name == "t":
-                numbers = {key: float(number) for key, number in entry.attributes.items() if key in known}
+                numbers = {key: _number(path, key, found) for key, found in entry.attributes.items() if key in known}
                 groups = entry.attributes.get(GROUPS, groups)
         states: dict[str, SolverState] = {}
         for key, values in arrays.items():
@@ -221,3 +221,13 @@ def _as_variable(array: NdArray) -> Variable:
     variable = Variable(array.shape, need_grad=False)
     variable.data = array
     return variable
+
+
+def _number(path: str | os.PathLike[str], key: str, found: Any) -> float:
+    """Return an attribute of a file that must be a number."""
+    try:
+        if isinstance(found, (int, float, np.number)):
+            return float(found)
+    except OverflowError:
+        pass
+    raise FileFormatError(f"{os.fspath(path)}: attribute {key} must be a number, got {quoted(found)}")

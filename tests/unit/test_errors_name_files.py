@@ -144,3 +144,19 @@ def test_tar_files_are_named(tmp_path):
     (tmp_path / "t.tar").write_bytes(long.tobuf(tarfile.GNU_FORMAT) + bytes(2048))
     with pytest.raises(FileFormatError, match=r"t\.tar"):
         TarDataSource(tmp_path / "t.tar")
+
+
+@pytest.mark.parametrize("extension", [".h5", ".npz", ".safetensors"])
+@pytest.mark.parametrize("number", [[1.0, 2.0], "fast", 10**400], ids=["list", "text", "large"])
+def test_numbers_of_a_solver_that_are_none_are_refused(extension, number, tmp_path):
+    path, solver = tmp_path / f"s{extension}", _trained()["solver"]
+    solver.save_states(path)
+    entries = dict(read_entries(path, extension))
+    for name in ("affine/W/t", "affine/b/t"):
+        entries[name].attributes["alpha"] = number
+    try:
+        write_entries(path, entries, extension)
+    except (TypeError, ValueError, OverflowError):
+        pytest.skip("the format holds no such attribute")
+    with pytest.raises(FileFormatError, match=rf"s{extension}(?s:.*)(alpha|digits)"):
+        solver.load_states(path)

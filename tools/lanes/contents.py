@@ -38,6 +38,8 @@ from nn_core.utils.data_iterator import data_iterator_simple
 
 from .reliability import record, report_option
 
+#: Formats, whose attributes may hold other kinds of values.
+_EXTENSIONS: Final = (".npz", ".h5", ".safetensors")
 _TREE: Final = "checkpoint.json"
 #: Characters of an error that a person still reads.
 _LONGEST: Final = 3000
@@ -145,7 +147,7 @@ def solver_states(made: Bench, folder: Path, rng: np.random.Generator) -> Callab
     whole = folder / "states.npz"
     if not whole.exists():
         solver.save_states(whole)
-    path = folder / "changed_states.npz"
+    path = folder / f"changed_states{_EXTENSIONS[rng.integers(3)]}"
     _write_changed(path, read_entries(whole, ".npz"), rng)
     return lambda: solver.load_states(path)
 
@@ -155,7 +157,7 @@ def parameters(made: Bench, folder: Path, rng: np.random.Generator) -> Callable[
     whole = folder / "parameters.npz"
     if not whole.exists():
         nn.save_parameters(whole)
-    path = folder / "changed_parameters.npz"
+    path = folder / f"changed_parameters{_EXTENSIONS[rng.integers(3)]}"
     _write_changed(path, read_entries(whole, ".npz"), rng)
     return lambda: nn.load_parameters(path, strict=True)
 
@@ -179,7 +181,7 @@ def _write_changed(path: Path, entries: dict[str, Entry], rng: np.random.Generat
         with suppress(NNCoreError, TypeError, LookupError, AttributeError, ValueError):  # no format could hold it
             for name, part in new.items():
                 made[name] = Entry(part["values"], part["attributes"], part["group"])
-            write_entries(path, made, ".npz")
+            write_entries(path, made, path.suffix)
             return
 
 
