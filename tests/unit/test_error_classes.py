@@ -143,3 +143,12 @@ except ImportError as error:
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.startswith("without ")
+
+
+@pytest.mark.parametrize("function", [F.interpolate, F.slice, F.relu, F.affine])
+@pytest.mark.parametrize("wrong", [[1.0], "text", 1.5])
+def test_what_is_no_variable_has_one_class(function, wrong):
+    further = {F.interpolate: {"scale": (2,)}, F.affine: {"weight": nn.Variable((3, 2))}}.get(function, {})
+    with pytest.raises(AssertionError, match=r"x must be (a )?Variable or ") as caught:
+        function(wrong, **further)
+    assert isinstance(caught.value, InputTypeError)

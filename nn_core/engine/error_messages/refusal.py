@@ -25,6 +25,7 @@ from nn_core.errors import (
     ArgumentTypeError,
     DTypeError,
     HostMemoryError,
+    InputTypeError,
     NNCoreError,
     ShapeError,
     SignatureError,
@@ -175,11 +176,16 @@ def _refusal(
     shown = {key: value for key, value in given.items() if key != "self"}
     unfit = _first_unfit(function, shown)
     if unfit:
-        return ArgumentTypeError(f"{name}: {unfit}")
+        return _unfit_error(f"{name}: {unfit}")
     if is_ours or any(frame.f_code.co_filename in _PASSES for frame in _frames(error)):
         return error
     listed = ", ".join(f"{key}={described(value)}" for key, value in shown.items())
     return ArgumentError(f"{name}: the arguments must fit each other, got {listed} ({type(error).__name__}: {error})")
+
+
+def _unfit_error(text: str) -> ArgumentTypeError:
+    """Return the error of an argument of another type; that of the inputs of functions where a Variable is due."""
+    return InputTypeError(text) if " must be Variable" in text else ArgumentTypeError(text)
 
 
 def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.hooks import set_function_post_hook, unset_function_post_hook
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, ArgumentTypeError
 from nn_core.function import Function
 from nn_core.logger import logger
 from nn_core.utils.inspection.base import FunctionHookCallbackBase
@@ -57,12 +58,12 @@ class NanInfTracer(FunctionHookCallbackBase):
     @property
     def forward_post_hook(self) -> Callable[[Function], None]:
         """A hook that looks at the outputs of each function."""
-        return lambda function: self._look("forward", function, "output", [v.data for v in function.results])
+        return lambda function: self._look("forward", function, "output", [v.data for v in _checked(function).results])
 
     @property
     def backward_post_hook(self) -> Callable[[Function], None]:
         """A hook that looks at the gradients of the inputs of each function."""
-        return lambda function: self._look("backward", function, "gradient", _gradients(function.inputs))
+        return lambda function: self._look("backward", function, "gradient", _gradients(_checked(function).inputs))
 
     @contextmanager
     def trace(self) -> Iterator[None]:
@@ -116,6 +117,17 @@ class _BothPasses:
 
     def __call__(self, function: Function) -> None:
         self._forward(function)
+
+
+def _checked(function: object) -> Function:
+    """Return what a hook was called with, which must be a function.
+
+    Raises:
+        ArgumentTypeError: when it is something else, such as a list of functions.
+    """
+    if not isinstance(function, Function):
+        raise ArgumentTypeError(f"NanInfTracer: a hook must be called with a function, got {described(function)}")
+    return function
 
 
 def _gradients(inputs: list[Variable]) -> list[NdArray | None]:

@@ -132,3 +132,10 @@ def test_nan_is_found_in_a_gradient_that_is_added_to_another():
     with pytest.raises(ValueError, match="backward of PowScalar must be finite, got NaN in gradient 0"), tracer.trace():
         loss.forward(function_post_hook=tracer.forward_post_hook)
         loss.backward(function_post_hook=tracer.backward_post_hook)
+
+
+@pytest.mark.parametrize("hook", ["forward_post_hook", "backward_post_hook", "post_hook"])
+def test_hooks_of_the_tracer_take_a_function(hook):
+    y = F.exp(nn.Variable((2,)))
+    with pytest.raises(TypeError, match="a hook must be called with a function, got"):
+        getattr(NanInfTracer(), hook)([y.parent])
