@@ -13,6 +13,7 @@ from nn_core.engine.graph.parameter_sources import known_parameters
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.function import Function
 from nn_core.logger import logger
+from nn_core.solvers.choices import warn_of_shared
 from nn_core.solvers.numbers import checked_number
 from nn_core.variable import Variable
 
@@ -69,6 +70,7 @@ def _choose_parameters(solver: "Solver", loss: Variable) -> None:
     chosen = {name: parameter for name, parameter in known_parameters(used).items() if parameter.storage in used}
     if chosen:
         solver.set_parameters(chosen)
+        warn_of_shared(solver.name, solver)
 
 
 def minimize(

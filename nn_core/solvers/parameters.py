@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from nn_core.engine.error_messages.refusal import checked_flag, described, door
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.errors import ArgumentError, ShapeError
-from nn_core.solvers.latecomers import CHOSEN, Latecomers
+from nn_core.solvers.choices import CHOOSERS, CHOSEN, Latecomers
 from nn_core.solvers.parameter_groups import ParameterGroups, checked_groups, require_matches
 from nn_core.solvers.saving import SavedStates
 from nn_core.solvers.states import Slot, new_slot
@@ -72,6 +72,7 @@ class ChosenParameters(SavedStates):
     def _note_choice(self, chosen: Iterable[Variable], *, is_first: bool) -> None:
         """Note what the first update looks for."""
         CHOSEN.update(chosen)
+        CHOOSERS.add(self)
         if is_first:
             self._latecomers = Latecomers()
 

@@ -124,3 +124,19 @@ def test_dynamic_losses_give_their_parameters_too(solver):
     x = np.ones((4, 2), np.float32)
     solver.minimize(lambda x: F.mean(PF.affine(x, 1) ** 2), x)
     assert set(solver.get_parameters()) == {"affine/W", "affine/b"}
+
+
+def test_a_solver_that_takes_parameters_of_another_one_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    x = nn.Variable.from_numpy_array(np.ones((2, 3), np.float32))
+    fake = PF.affine(x, 3, name="generator")
+    critic = F.mean(PF.affine(fake, 1, name="critic"))
+    first, second = S.Adam(), S.Adam()
+    first.minimize(critic)
+    assert not caplog.messages
+    second.minimize(critic)
+    (message,) = caplog.messages
+    assert message.startswith("Adam.minimize: a solver that was given no parameters") and "critic/affine/W" in message
+    caplog.clear()
+    del first, second
+    S.Sgd().minimize(critic)  # as a cell of a notebook that is run again
+    assert not caplog.messages

@@ -1,8 +1,8 @@
-"""Parameters that were made after ``set_parameters()``: gradients are computed for them, and no solver changes them."""
+"""The parameters that solvers have chosen, for messages about those that no solver changes, and those that two do."""
 
 import weakref
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from nn_core.engine.runtime.holders import SCOPES, modules_with_parameters
 from nn_core.logger import logger
@@ -12,6 +12,31 @@ from nn_core.variable import Variable
 _LISTED: Final = 4
 #: The parameters that any solver has, or has had.
 CHOSEN: Final[weakref.WeakSet[Variable]] = weakref.WeakSet()
+
+
+class Chooser(Protocol):
+    """A solver."""
+
+    def get_parameters(self) -> Mapping[str, Variable]:
+        """Its parameters by name."""
+        ...
+
+
+#: The solvers that have chosen.
+CHOOSERS: Final[weakref.WeakSet[Chooser]] = weakref.WeakSet()
+
+
+def warn_of_shared(name: str, own: Chooser) -> None:
+    """Log that a solver, which took the parameters of a loss by itself, shares some with another one."""
+    others = {variable for solver in list(CHOOSERS) if solver is not own for variable in solver.get_parameters().values()}
+    shared = [key for key, variable in own.get_parameters().items() if variable in others]
+    if shared:
+        logger.warning(
+            "%s.minimize: a solver that was given no parameters takes those of the loss, got some that another solver has: "
+            "%s\n  hint: set_parameters() gives each solver its own",
+            name,
+            _listed(shared),
+        )
 
 
 class Latecomers:
@@ -25,15 +50,17 @@ class Latecomers:
         names = [name for name, variable in _all_parameters() if variable not in self._known and _is_forgotten(variable)]
         if not names:
             return
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         logger.warning(
             "%s.update: the solver must have all parameters to train, got gradients of others, made after set_parameters(): "
-            "%s%s\n"
-            "  hint: call set_parameters() when all layers have been called",
+            "%s\n  hint: call set_parameters() when all layers have been called",
             solver,
-            ", ".join(names[:_LISTED]),
-            more,
+            _listed(names),
         )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _is_forgotten(variable: Variable) -> bool:
