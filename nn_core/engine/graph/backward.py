@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph import direct, replay
@@ -130,10 +131,11 @@ def _run_seen(
         return
     storage, own = root.storage, root.storage.grad
     values = grad.data if isinstance(grad, NdArray) else grad
-    shown = storage.grad = NdArray.from_numpy_array(np.full(root.plain_shape, values, np.float32))
+    shown = storage.grad = NdArray.from_numpy_array(np.full(root.plain_shape, values, dtype_of(plan.start.dtype)))
+    as_given = shown.modification_count
 
     def take(node: Node) -> None:
-        if node is root.producer:
+        if node is root.producer and shown.modification_count != as_given:
             plan.set_start(shown)
 
     try:

@@ -122,3 +122,17 @@ def test_hooks_see_the_gradient_that_a_pass_starts_from(grad, left, start):
         assert seen == [start] * 2
         np.testing.assert_allclose(x.g, start * np.exp([1.0, 2.0]), rtol=1e-6)
         assert float(y.g) == (start if grad is None and left is None else 9)
+
+
+def test_hooks_that_only_look_do_not_round_the_gradient_that_a_pass_starts_from():
+    with nn.context_scope(nn.Context(["reference:double"])):
+        x = nn.Variable.from_numpy_array(np.array([1.0, 2.0]), need_grad=True)
+        y = F.sum(x * 3.0)
+        y.forward()
+        gradients = []
+        for hook in (None, lambda function: function.outputs[0].g):
+            x.grad.zero()
+            y.backward(0.1, function_pre_hook=hook)
+            gradients.append(x.g.copy())
+    assert gradients[0].dtype == np.float64
+    assert gradients[0].tolist() == gradients[1].tolist()
