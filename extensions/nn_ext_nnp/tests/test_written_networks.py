@@ -88,6 +88,17 @@ def test_constants_keep_their_values(tmp_path, caplog, file):
     assert not caplog.records
 
 
+def test_a_constant_over_memory_of_somebody_else_keeps_its_values(tmp_path, caplog):
+    x, values = nn.Variable((1, 3)), np.array([[0.5, -2.0, 3.25]], np.float32)
+    save(tmp_path / "n.nnp", contents(x, x * nn.Variable.from_dlpack(values)))
+    with nn.parameter_scope("", {}):
+        network = load(tmp_path / "n.nnp").networks["net"]
+        network.inputs["x"].d = 2
+        network.outputs["y"].forward()
+    assert network.outputs["y"].d.tolist() == (2 * values).tolist()
+    assert not caplog.records
+
+
 def test_integers_that_files_cannot_hold_are_refused(tmp_path):
     x = nn.Variable((1, 3))
     y = F.gather(x, nn.Variable.from_numpy_array(np.array([0, 2**24 + 1])), axis=1)

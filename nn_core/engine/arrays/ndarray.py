@@ -131,6 +131,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
             array.write(*key)[...] = values
             return array
         array.synced.hold(key, values)
+        array.synced.modifications += 1
         array.synced.export_for_good(key)
         return array
 
