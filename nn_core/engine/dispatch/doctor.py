@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -37,6 +38,8 @@ write_findings(*sys.argv[1:])
 CERTIFICATE: Final = "conformance.json"
 #: How the remark begins on API names that PLUGIN_API 2 refuses.
 UNPREFIXED: Final = "API names without the prefix"
+#: Plugins of one package that are examined, each in a process of its own, unless a program asks for them by name.
+MOST_OF_A_PACKAGE: Final = 64
 #: Seconds that starting such a process may take.
 _START_S: Final = 10.0
 
@@ -68,10 +71,28 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
     """
     everything = [*PLUGINS.names(), *(name for name in installed.installed_plugins() if name not in PLUGINS.names())]
     everything += [name for name in names if name not in everything]
+    everything, rest = _bounded(everything, names)
     # threads, because each of them only waits for a process
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         found = [finding for group in pool.map(_examined, everything) for finding in group]
-    return [*found, *_passed_over()]
+    return [*found, *rest, *_passed_over()]
+
+
+def _bounded(everything: Sequence[str], wanted: Sequence[str]) -> tuple[list[str], list[Finding]]:
+    """Return the plugins to examine, and a row for each package of which there are too many."""
+    examined: list[str] = []
+    counts: Counter[str] = Counter()
+    for name in everything:
+        package = " and ".join(packages(installed.installed_plugins().get(name, ())))
+        counts[package] += 1
+        if counts[package] <= MOST_OF_A_PACKAGE or not package or name in wanted:
+            examined.append(name)
+    rows = [
+        Finding(f"{count} plugins", package, State.IGNORED, f"only the first {MOST_OF_A_PACKAGE} were examined")
+        for package, count in counts.items()
+        if package and count > MOST_OF_A_PACKAGE
+    ]
+    return examined, rows
 
 
 def _passed_over() -> Iterator[Finding]:
