@@ -185,6 +185,11 @@ class OrderedDataSource(DataSource):
         """Return several samples as arrays with an axis of samples in front; None: each is read by itself."""
         return None
 
+    @staticmethod
+    def _rows_inside(source: DataSource, positions: "np.ndarray[Any, Any]") -> Rows | None:
+        """Return the samples at positions of a source inside this one; None where each is to be read by itself."""
+        return source.rows_at(positions) if isinstance(source, OrderedDataSource) else None
+
     def rows_at(self, positions: "np.ndarray[Any, Any]") -> Rows | None:
         """Return the samples at positions of the present order, as `_take_rows` does.
 
@@ -238,11 +243,6 @@ class OrderedDataSource(DataSource):
         self._order = _compact(arranged(self._rng.permutation(self._size), blocks)) if self._shuffle else range(self._size)
         if self._original_order is None:
             self._original_order = self._order
-
-
-def rows_inside(source: DataSource, positions: "np.ndarray[Any, Any]") -> Rows | None:
-    """Return the samples at positions of a source inside another one, None where each is to be read by itself."""
-    return source.rows_at(positions) if isinstance(source, OrderedDataSource) else None
 
 
 @functools.cache
@@ -369,7 +369,7 @@ class SlicedDataSource(OrderedDataSource):
         return self._source._get_data(self._start + index)
 
     def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
-        return rows_inside(self._source, self._start + indices)
+        return self._rows_inside(self._source, self._start + indices)
 
 
 class DataSourceWithMemoryCache(OrderedDataSource):
@@ -409,7 +409,7 @@ class DataSourceWithMemoryCache(OrderedDataSource):
         return sample
 
     def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
-        return rows_inside(self._source, indices)  # they are in memory: there is nothing to keep
+        return self._rows_inside(self._source, indices)  # they are in memory: there is nothing to keep
 
     def close(self) -> None:
         """Give up the samples and close the source."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.data.blocks import Blocks, fixed_blocks
-from nn_core.data.source import DataSource, OrderedDataSource, Rows, Sample, rows_inside
+from nn_core.data.source import DataSource, OrderedDataSource, Rows, Sample
 from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng
@@ -50,7 +50,7 @@ class ChosenDataSource(OrderedDataSource):
         return self._source._get_data(int(self._positions[index]))
 
     def _take_rows(self, indices: "np.ndarray[Any, Any]") -> Rows | None:
-        return rows_inside(self._source, self._positions[indices])
+        return self._rows_inside(self._source, self._positions[indices])
 
     def blocks(self) -> Blocks | None:
         """Those of the chosen samples."""

@@ -197,7 +197,8 @@ class _File(io.FileIO):
         except MemoryError as error:
             size = os.fstat(self.fileno()).st_size
             raise HostMemoryError(
-                f"{_shown(self.name)}: the file must fit into the memory of the host, got {size} bytes"
+                f"{_shown(self.name)}: the file must fit into the memory of the host, got {size} bytes\n"
+                "  hint: free other arrays, or read it where there is more memory"
             ) from error
 
 

@@ -182,8 +182,10 @@ def test_explain_suggests_names(run):
     assert "got 'convolutoin'; did you mean 'convolution'?" in shown.output
 
 
-def test_doctor_puts_the_remedy_under_what_to_do(run, install):
+def test_doctor_shows_what_a_plugin_says_and_takes_no_advice_from_it(run, install):
     install.backend("idle", more="{'probe': lambda: Refusal('the driver is missing: pip install driver')}")
-    assert paragraph(run("doctor", "idle").output, "idle").endswith("what to do: pip install driver")
+    shown = paragraph(run("doctor", "idle").output, "idle")
+    assert "the driver is missing: pip install driver" in shown
+    assert "what to do" not in shown
     unknown = run("doctor", "nothing_like_this").output
     assert "pip install nn-ext-nothing" not in unknown

@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from nn_core.engine.dispatch.exception_text import text_of
 from nn_core.errors import PluginError
 
 T = TypeVar("T")
+
+#: Seconds between two interrupts of code of a plugin whose time is over.
+_PAUSE_S: Final = 0.1
 
 
 class DeadlineReached(BaseException):  # not an error: it must pass through ``except Exception``
@@ -64,6 +67,7 @@ class _Guard:
         self._previous: Any = None
         self._timer: Clock | None = None
         self._is_over = False
+        self._ended = threading.Event()
         self._delivered = False
         self.expired = False
         self.by_user = False
@@ -82,6 +86,7 @@ class _Guard:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._lock:
             self._is_over = True
+        self._ended.set()
         if self._timer is not None:
             self._timer.cancel()
         if self.expired and kind is not DeadlineReached and not self._delivered:
@@ -101,17 +106,28 @@ class _Guard:
             raise KeyboardInterrupt
 
     def _expire(self) -> None:
-        with self._lock:
-            # too late: the interrupt would hit the code after the plugin's
-            if self._is_over:
-                return
-            self.expired = True
-            if self._previous is None:
-                _raise_in(self._thread)
-            elif hasattr(signal, "pthread_kill"):
-                signal.pthread_kill(self._thread, signal.SIGINT)
-            else:
-                _thread.interrupt_main()
+        while not self._ended.wait(_PAUSE_S if self.expired else 0):
+            with self._lock:
+                # too late: the interrupt would hit the code after the plugin's
+                if self._is_over or self._delivered:
+                    return
+                self.expired = True
+                if not self._interrupt():
+                    return
+
+    def _interrupt(self) -> bool:
+        """Interrupt the code of the plugin; return whether that may have to be repeated.
+
+        A signal that arrives just before a call blocks does not end the call.
+        """
+        if self._previous is None:
+            _raise_in(self._thread)
+            return False
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(self._thread, signal.SIGINT)
+            return True
+        _thread.interrupt_main()
+        return False
 
 
 def _raise_in(thread: int) -> None:

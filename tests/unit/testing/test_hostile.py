@@ -77,7 +77,7 @@ class Patient(guard.Clock):
     def run(self):
         while not self._cancelled.wait(0.01):
             frame = sys._current_frames()[self._watched]
-            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno or 0)  # a frame may be at no line
             if "nn_ext_hostile" in frame.f_code.co_filename and re.search(r"while True|sleep\(|lock\.acquire", line):
                 self._function()
                 return
