@@ -66,7 +66,7 @@ def changed(tree: Any, rng: np.random.Generator, hostile: Sequence[Any] = HOSTIL
     elif action == 2 and isinstance(container[key], np.ndarray):
         container[key] = container[key].astype(rng.choice(["int8", "float16", "float64", "bool", "uint64"]))
     else:
-        container[key] = copy.deepcopy(hostile[rng.integers(len(hostile))])
+        container[key] = copy.deepcopy(hostile[int(rng.integers(len(hostile)))])
     return tree
 
 
