@@ -36,6 +36,7 @@ def test_some_random_programs_give_true_results() -> None:
     assert [finding.script for finding in check_programs(99, 4)] == []
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     from nn_core.operators.rules.registry import GRADIENTS
 
