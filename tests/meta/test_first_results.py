@@ -43,7 +43,12 @@ class FirstResults(ReferenceKernel):
 DEPENDENT = [spec for spec in SPECS if has_kernel(spec) and spec.name not in CONSTANT and (spec.inputs or spec.has("seeded"))]
 
 
-@pytest.mark.parametrize("spec", DEPENDENT, ids=lambda spec: spec.name)
+def some_slow(values, one_of):
+    """Parameters of a test, all but one of so many marked as slow."""
+    return [pytest.param(value, marks=[pytest.mark.slow] if number % one_of else []) for number, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("spec", some_slow(DEPENDENT, one_of=2), ids=lambda spec: spec.name)
 def test_first_results_are_found(bed, smoke_cases, spec):
     bed.plant(spec.name, FirstResults(KERNELS[spec.name], np))
     case = replace(smoke_cases[spec.name], backend="planted")

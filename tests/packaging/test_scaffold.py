@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -172,7 +174,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", list(FAULTS))
+def one_quick(names: Iterable[str]) -> list[Any]:
+    """Parameters of a test, all but the first marked as slow: each runs the kit in a process of its own."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if number else []) for number, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("fault", one_quick(FAULTS))
 def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
     package = written(tmp_path, "operators")
     file, old, new, test = FAULTS[fault]
@@ -214,7 +221,7 @@ KERNEL_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", list(KERNEL_FAULTS))
+@pytest.mark.parametrize("fault", one_quick(KERNEL_FAULTS))
 def test_check_extension_finds_faults_of_kernels(tmp_path: Path, fault: str) -> None:
     # every sample: the one of --fast has fixed numbers, so that two threads would compute the same
     package = written(tmp_path, "overlay")

@@ -69,7 +69,11 @@ def networks():
     return made
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+#: Machines that are tried with every change; the others take five seconds each.
+QUICK = {"gcc", "clang", "arm"}
+
+
+@pytest.mark.parametrize("machine", [pytest.param(m, marks=[] if m in QUICK else [pytest.mark.slow]) for m in MACHINES])
 def test_all_machines_have_the_bits_of_python(machine, networks, tmp_path):
     command, runner = MACHINES[machine]
     missing = [program for program in (command[0], *runner) if not shutil.which(program)]
