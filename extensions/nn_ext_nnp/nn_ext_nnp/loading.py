@@ -8,7 +8,7 @@ from typing import IO, Any
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as solver_classes
-from nn_core.ext import ArgumentError, FileFormatError
+from nn_core.ext import ArgumentError, FileFormatError, naming_file
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.network import Network, build, plan_network
 from nn_ext_nnp.nnp_graph import put_unless_refused
@@ -180,7 +180,7 @@ def load(
     info = Info(proto, *config, batch_size, exclude_parameter, parameter_only, prepare_data_iterator)
     with put_unless_refused({} if exclude_parameter else document.parameters):
         if not parameter_only:
-            with nn.context_scope(info.global_config.default_context):
+            with nn.context_scope(info.global_config.default_context), naming_file(document.name):
                 _load_parts(info, document, prepare_data_iterator, batch_size)
     return info
 

@@ -107,3 +107,15 @@ def test_networks_are_called(project):
     np.testing.assert_allclose(loss.d, np.log1p(np.exp(3)), rtol=1e-6)
     with pytest.raises(ArgumentError, match=r"variables must be 2, for \['x', 't'\], got 1"):
         network(x)
+
+
+def test_a_refusal_of_a_solver_names_the_file(tmp_path):
+    x = nn.Variable((1, 3))
+    y = x * nn.Variable.from_numpy_array(np.ones((1, 3)))
+    network = {"name": "net", "batch_size": 1, "names": {"x": x}, "outputs": {"y": y}}
+    optimizer = {"name": "way", "network": "net", "solver": S.Adam(0.125), "dataset": [], "loss_variables": ["y"]}
+    save(tmp_path / "net.nntxt", {"networks": [network], "optimizers": [{**optimizer, "data_variables": {"x": "x"}}]})
+    path = tmp_path / "net.nntxt"
+    path.write_text(path.read_text().replace("alpha: 0.125", "alpha: -1"))
+    with nn.parameter_scope("", {}), pytest.raises(ArgumentError, match=r"Adam: alpha .*got -1.0\n  file: .*net\.nntxt"):
+        load(path)
