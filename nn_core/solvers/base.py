@@ -464,7 +464,7 @@ class Solver(ChosenParameters):
             latecomers.warn(self.name)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything that is not bound to the memory of the parameters, or to the parameters of the process."""
+        """Return all that is not bound to the memory of the parameters, or to the parameters of the process."""
         self._groups.require_states()
         return {name: value for name, value in self.__dict__.items() if name not in _BOUND}
 

@@ -1,9 +1,10 @@
 """The parameters that solvers have chosen, for messages about those that no solver changes, and those that two do."""
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from nn_core.engine.graph.parameter_sources import HasParameters, leaves_of
 from nn_core.engine.runtime.holders import SCOPES, modules_with_parameters
 from nn_core.logger import logger
 from nn_core.variable import Variable
@@ -14,19 +15,11 @@ _LISTED: Final = 4
 CHOSEN: Final[weakref.WeakSet[Variable]] = weakref.WeakSet()
 
 
-class Chooser(Protocol):
-    """A solver."""
-
-    def get_parameters(self) -> Mapping[str, Variable]:
-        """Its parameters by name."""
-        ...
-
-
 #: The solvers that have chosen.
-CHOOSERS: Final[weakref.WeakSet[Chooser]] = weakref.WeakSet()
+CHOOSERS: Final[weakref.WeakSet[HasParameters]] = weakref.WeakSet()
 
 
-def warn_of_shared(name: str, own: Chooser) -> None:
+def warn_of_shared(name: str, own: HasParameters) -> None:
     """Log that a solver, which took the parameters of a loss by itself, shares some with another one."""
     others = {variable for solver in list(CHOOSERS) if solver is not own for variable in solver.get_parameters().values()}
     shared = [key for key, variable in own.get_parameters().items() if variable in others]
@@ -70,14 +63,6 @@ def _is_forgotten(variable: Variable) -> bool:
 
 def _all_parameters() -> Iterator[tuple[str, Variable]]:
     for scope in SCOPES:
-        yield from _inside(scope, "")
-    for _, found in modules_with_parameters():
-        yield from found.items()
-
-
-def _inside(members: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Variable]]:
-    for name, member in list(members.items()):
-        if isinstance(member, Mapping):
-            yield from _inside(member, f"{prefix}{name}/")
-        elif isinstance(member, Variable):
-            yield prefix + name, member
+        yield from ((name, found) for name, found in leaves_of(scope) if isinstance(found, Variable))
+    for _, parameters in modules_with_parameters():
+        yield from parameters.items()

@@ -50,24 +50,29 @@ class ChosenParameters(SavedStates):
         chosen = parameters_of("set_parameters", param_dict, grad_only=True, argument="param_dict")
         require_some("set_parameters", param_dict, chosen)
         for key, variable in chosen.items():
-            old = slots.get(key)
-            if old is None or not retain_state:
-                slots[key] = new_slot(variable, self)
-                changed = True
-            elif old.variable.storage is not variable.storage:
-                if old.variable.shape != variable.shape:
-                    shapes = f"{variable.shape} for {old.variable.shape}"
-                    raise ShapeError(f"set_parameters: {key} must keep its shape to keep its states, got {shapes}")
-                slots[key] = Slot(variable, old.member.states, old.t)
-                changed = True
+            slot = self._slot_of(key, variable, slots.get(key) if retain_state else None)
+            changed = changed or slot is not slots.get(key)
+            slots[key] = slot
         require_matches("set_parameters", settings, slots)
         self._slots = slots
-        self._note_choice(chosen.values(), is_first=reset)
+        # a program may choose the same ones in each step
+        self._note_choice(chosen.values() if changed else (), is_first=reset)
         self._was_given_parameters = True
         if settings or self._parameter_groups:
             self._group(settings)
         elif changed:
             self._unbind()
+
+    def _slot_of(self, key: str, variable: Variable, old: Slot | None) -> Slot:
+        """Return the states of a parameter: new ones, or those that it has, where they fit."""
+        if old is None:
+            return new_slot(variable, self)
+        if old.variable.storage is variable.storage:
+            return old
+        if old.variable.shape != variable.shape:
+            shapes = f"{variable.shape} for {old.variable.shape}"
+            raise ShapeError(f"set_parameters: {key} must keep its shape to keep its states, got {shapes}")
+        return Slot(variable, old.member.states, old.t)
 
     def _note_choice(self, chosen: Iterable[Variable], *, is_first: bool) -> None:
         """Note what the first update looks for."""

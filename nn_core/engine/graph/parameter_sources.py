@@ -117,7 +117,7 @@ def _scope(function: str, name: str | None) -> Mapping[str, Any]:
 
 def _listed(function: str, argument: str, source: Mapping[str, Any], grad_only: bool) -> "dict[str, Variable]":
     found: dict[str, Variable] = {}
-    for name, variable in _leaves(source, ""):
+    for name, variable in leaves_of(source):
         if not isinstance(variable, Value):
             raise ArgumentError(f"{function}: {argument} must be Variables by name, got {described(variable)} under {name!r}")
         if variable.need_grad or not grad_only:
@@ -125,9 +125,10 @@ def _listed(function: str, argument: str, source: Mapping[str, Any], grad_only: 
     return found
 
 
-def _leaves(source: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+def leaves_of(source: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield what is in a dictionary, and in those inside it, by names that '/' joins; `path` stands in front of all."""
     for name, member in list(source.items()):  # other threads may add parameters meanwhile
         if isinstance(member, Mapping):
-            yield from _leaves(member, f"{path}{name}/")
+            yield from leaves_of(member, f"{path}{name}/")
         else:
             yield f"{path}{name}", member
