@@ -67,7 +67,10 @@ class Objective:
 
     def loss(self, y: Variables, t: Variables, w: Variable | None = None) -> Variable:
         """Return the loss of predictions, of one element; `w` has a weight for each sample."""
-        t = self._checked(y, t)
+        return self._loss_of(y, self._checked(y, t), w)
+
+    def _loss_of(self, y: Variables, t: Variables, w: Variable | None = None) -> Variable:
+        """Return the loss for targets that were checked."""
         if self._loss is not None:
             return _mean(self._loss(y, t), w)
         if isinstance(y, tuple) or isinstance(t, tuple):
@@ -90,8 +93,8 @@ class Objective:
 
     def outputs(self, y: Variables, t: Variables) -> dict[str, Output]:
         """Return the loss and the metrics of predictions."""
-        outputs: dict[str, Output] = {"loss": self.loss(y, t)}
         t = self._checked(y, t)
+        outputs: dict[str, Output] = {"loss": self._loss_of(y, t)}
         if isinstance(y, tuple) or isinstance(t, tuple):
             if self._metrics is not None:
                 raise ArgumentError("fit: metrics must be None where a network has several outputs or targets, got some")
