@@ -175,25 +175,23 @@ def _refusal(
     name = _title(function)
     shown = {key: value for key, value in given.items() if key != "self"}
     unfit = _first_unfit(function, shown)
-    if unfit:
-        return _unfit_error(f"{name}: {unfit}")
+    if unfit is not None:
+        return unfit
     if is_ours or any(frame.f_code.co_filename in _PASSES for frame in _frames(error)):
         return error
     listed = ", ".join(f"{key}={described(value)}" for key, value in shown.items())
     return ArgumentError(f"{name}: the arguments must fit each other, got {listed} ({type(error).__name__}: {error})")
 
 
-def _unfit_error(text: str) -> ArgumentTypeError:
-    """Return the error of an argument of another type; that of the inputs of functions where a Variable is due."""
-    return InputTypeError(text) if " must be Variable" in text else ArgumentTypeError(text)
-
-
-def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
-    """Return a complaint about the first argument that is not of its annotated type; empty if there is none."""
+def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> ArgumentTypeError | None:
+    """Return the error of the first argument that is not of its annotated type; None if there is none."""
     for key, wanted in _hints(function).items():
         if key in given and not _fits(given[key], wanted):
-            return f"{key} must be {_words(wanted)}, got {described(given[key])}"
-    return ""
+            names = _names_of(wanted)
+            # an input of a function is a Variable, or what stands for one
+            kind = InputTypeError if names[0] == "Variable" and len(names) > 1 else ArgumentTypeError
+            return kind(f"{_title(function)}: {key} must be {_words(names)}, got {described(given[key])}")
+    return None
 
 
 def require_fit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -315,12 +313,16 @@ def _members_fit(value: Any, wanted: Any) -> bool:
     return all(_fits(member, get_args(wanted)[0]) for member in value)
 
 
-def _words(wanted: Any) -> str:
+def _names_of(wanted: Any) -> list[str]:
+    """Return the names of the types that an annotation allows."""
     if isinstance(wanted, TypeVar):
         wanted = wanted.__bound__
     parts = get_args(wanted) if get_origin(wanted) is types.UnionType else (wanted,)
     names = [_name_of(part) for part in parts]
-    names = ["None" if name == "NoneType" else name for name in dict.fromkeys(names)]
+    return ["None" if name == "NoneType" else name for name in dict.fromkeys(names)]
+
+
+def _words(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else f"of the type {names[0]}"
 
 
