@@ -14,6 +14,7 @@ from nn_core.testing.checks.reuse import check_reuse
 from nn_core.testing.checks.rules import check_description
 from nn_core.testing.perturbed_inputs import other_numbers
 from nn_core.testing.samples.registry import CONSTANT, samples_of
+from tests.slow import some_slow
 
 
 class FirstResults(ReferenceKernel):
@@ -41,11 +42,6 @@ class FirstResults(ReferenceKernel):
 
 #: Operators with results that depend on the numbers of inputs, or on a random key.
 DEPENDENT = [spec for spec in SPECS if has_kernel(spec) and spec.name not in CONSTANT and (spec.inputs or spec.has("seeded"))]
-
-
-def some_slow(values, one_of):
-    """Parameters of a test, all but one of so many marked as slow."""
-    return [pytest.param(value, marks=[pytest.mark.slow] if number % one_of else []) for number, value in enumerate(values)]
 
 
 @pytest.mark.parametrize("spec", some_slow(DEPENDENT, one_of=2), ids=lambda spec: spec.name)

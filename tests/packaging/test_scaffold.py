@@ -6,9 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +14,7 @@ from click.testing import CliRunner
 from nn_core.__main__ import main
 from nn_core.scaffold import KINDS
 from tests.packaging.conftest import ROOT, Site
+from tests.slow import some_slow
 
 pytest.importorskip("tomllib", reason="reading pyproject.toml needs Python 3.11")
 
@@ -174,12 +173,7 @@ FAULTS = {
 }
 
 
-def one_quick(names: Iterable[str]) -> list[Any]:
-    """Parameters of a test, all but the first marked as slow: each runs the kit in a process of its own."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if number else []) for number, name in enumerate(names)]
-
-
-@pytest.mark.parametrize("fault", one_quick(FAULTS))
+@pytest.mark.parametrize("fault", some_slow(FAULTS, one_of=len(FAULTS)))
 def test_check_extension_finds_faults(tmp_path: Path, fault: str) -> None:
     package = written(tmp_path, "operators")
     file, old, new, test = FAULTS[fault]
@@ -221,7 +215,7 @@ KERNEL_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", one_quick(KERNEL_FAULTS))
+@pytest.mark.parametrize("fault", some_slow(KERNEL_FAULTS, one_of=len(KERNEL_FAULTS)))
 def test_check_extension_finds_faults_of_kernels(tmp_path: Path, fault: str) -> None:
     # every sample: the one of --fast has fixed numbers, so that two threads would compute the same
     package = written(tmp_path, "overlay")

@@ -34,6 +34,7 @@ from nn_core.errors import NNCoreError, PluginError
 from nn_core.settings import Settings
 from nn_core.testing.hostile import HEAD, HOSTILE, Hostile
 from nn_core.testing.hostile import install as install_package
+from tests.slow import some_slow
 
 BYSTANDER = """
 @kernel("bystander.Twice")
@@ -58,13 +59,9 @@ SPEC = '''
 
 
 def of_stage(*stages, one_of=1):
-    """Parameters of a test: the hostile packages of some stages, all but one of so many marked as slow."""
-    chosen = [h for h in HOSTILE if h.stage in stages]
-    marks = [[pytest.mark.slow] if number % one_of else [] for number in range(len(chosen))]
-    packages = zip(chosen, marks, strict=True)
-    return pytest.mark.parametrize(
-        "hostile", [pytest.param(h, id=h.does.replace(" ", "-"), marks=slow) for h, slow in packages]
-    )
+    """Parametrize a test by the hostile packages of some stages, all but one of so many marked as slow."""
+    chosen = [hostile for hostile in HOSTILE if hostile.stage in stages]
+    return pytest.mark.parametrize("hostile", some_slow(chosen, one_of), ids=lambda hostile: hostile.does.replace(" ", "-"))
 
 
 class Patient(guard.Clock):
