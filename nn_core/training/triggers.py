@@ -55,9 +55,7 @@ class Trigger:
         return None
 
     def soonest(self, trainer: "Trainer") -> int:
-        """Return the first iteration that it may fire after; it need not be asked before. 0: it wants to be asked each
-        time.
-        """
+        """Return the first iteration that it may fire after, before which it need not be asked. 0: it is asked each time."""
         return 0
 
     def start(self, trainer: "Trainer") -> None:

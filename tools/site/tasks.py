@@ -47,7 +47,7 @@ class Task:
 
 
 def tasks() -> list[Task]:
-    """All tasks by name; each has a program of another framework at least."""
+    """Return all tasks by name; each has a program of another framework at least."""
     found = []
     for ours in sorted(FOLDER.glob("*.py")):
         if not ours.stem.endswith(tuple(f"_{peer}" for peer in PEERS)):

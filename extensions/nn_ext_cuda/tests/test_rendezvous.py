@@ -105,7 +105,7 @@ STRANGERS = {
 
 @pytest.fixture
 def errors_of_threads(monkeypatch):
-    """The exceptions by which threads end; nobody else would see them."""
+    """Collect the exceptions by which threads end; nobody else would see them."""
     errors = []
     monkeypatch.setattr(threading, "excepthook", errors.append)
     return errors

@@ -19,7 +19,7 @@ VALUES = np.random.default_rng(3).standard_normal((4, 2)).astype(np.float32)
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A network with a loss, with all that is done with it."""
+    """Save a network with a loss, with all that is done with it."""
     (tmp_path / "data.csv").write_text("x__0,x__1,y\n" + "".join(f"{n},{-n},{n % 2}\n" for n in range(8)))
     x, t = nn.Variable((4, 2)), nn.Variable((4, 1))
     y = F.sigmoid(PF.affine(F.relu(PF.affine(x, 5, name="a")), 1, name="b"))

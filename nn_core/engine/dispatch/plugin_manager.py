@@ -288,7 +288,7 @@ class Plugins:
         return self.offers.of(kind)
 
     def names_of(self, kind: str) -> list[str]:
-        """Names of a kind ("functions" too) that are loaded, or listed by plugins that have not failed; imports none."""
+        """Return the names of a kind ("functions" too) that are loaded, or listed by plugins that have not failed."""
         loaded = [added.key for added in self.registry] if kind == "functions" else self.offers.names(kind)
         failed = {plugin.name for plugin in self._plugins.values() if plugin.failure is not None}
         listed = [name for (of, name), owners in installed.index().items() if of == kind and not failed.issuperset(owners)]

@@ -48,8 +48,6 @@ RANDOM: Final = frozenset(
 )
 #: How deep bodies of functions and of control flow may nest.
 MAX_DEPTH: Final = 64
-
-
 #: A loop or a function of a file may stand for so many nodes for each node of the file, and those of the budget `written_out`.
 _TIMES: Final = 200
 
