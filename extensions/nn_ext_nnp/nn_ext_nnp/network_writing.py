@@ -175,16 +175,12 @@ class _NetworkWriter:
     def _add_alike(self, function: Function) -> None:
         """Write a function as it is, but for operands that are aligned."""
         inputs = self._operands(function)
-        made = message("Function", type=function.name, name=self._fresh(function.name))
-        made.input.extend(inputs)
-        made.output.extend(self.name_of(variable, f"{function.name}_out") for variable in function.results)
         _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
         if function.name == "Reshape":
             settings["shape"] = function.results[0].shape  # without -1
         if function.name == "ImageAugmentation" and settings["shape"] is None:
             settings["shape"] = function.results[0].shape[-3:]  # of an image, whatever the number of samples
-        write_settings(made, settings)
-        self.functions.append(made)
+        self._add_message(function.name, inputs, function.results, settings)
 
     def _add_product(self, function: Function) -> None:
         """Write the product of two matrices as Affine: BatchMatmul of files takes three axes at least."""
@@ -194,34 +190,32 @@ class _NetworkWriter:
             self._moved("Transpose", name, variable.shape[::-1], {"axes": (1, 0)}) if is_turned else name
             for name, variable, is_turned in zip(names, function.inputs, flags, strict=True)
         ]
-        made = message("Function", type="Affine", name=self._fresh("Affine"))
-        made.input.extend(operands)
-        made.output.append(self.name_of(function.results[0], "Affine_out"))
-        write_settings(made, {"base_axis": 1})
-        self.functions.append(made)
+        self._add_message("Affine", operands, function.results, {"base_axis": 1})
 
     def _add_pooling(self, function: Function) -> None:
         """Write a pooling along one axis as one of images with one row."""
-        x, (y,) = function.inputs[0], function.results
+        x, y = function.inputs[0], function.results[0]
         _, settings, _ = KNOWN_OPERATORS.narrowed(function.node.spec, function.args, ())
         place = x.ndim - 1 - bool(settings["channel_last"])
         rows, pooled = ((*shape[:place], 1, *shape[place:]) for shape in (x.shape, y.shape))
         image = self._moved("Reshape", self.name_of(x, f"{function.name}_in"), rows, {"shape": rows, "inplace": True})
         settings |= {name: (1, *settings[name]) for name in ("kernel", "stride")} | {"pad": (0, *settings["pad"])}
         result = self._moved(function.name, image, pooled, settings)
-        made = message("Function", type="Reshape", name=self._fresh("Reshape"))
-        made.input.append(result)
-        made.output.append(self.name_of(y, f"{function.name}_out"))
-        write_settings(made, {"shape": tuple(y.shape), "inplace": True})
-        self.functions.append(made)
+        self.name_of(y, f"{function.name}_out")
+        self._add_message("Reshape", [result], [y], {"shape": tuple(y.shape), "inplace": True})
 
     def _add_means(self, function: Function) -> None:
         """Write means of all spatial axes, which are those of images in files."""
         x, (y,) = function.inputs[0], function.results
-        made = message("Function", type="Mean", name=self._fresh("Mean"))
-        made.input.append(self.name_of(x, f"{function.name}_in"))
-        made.output.append(self.name_of(y, f"{function.name}_out"))
-        write_settings(made, {"axes": tuple(range(2, x.ndim)), "keep_dims": True})
+        source = self.name_of(x, f"{function.name}_in")
+        self.name_of(y, f"{function.name}_out")
+        self._add_message("Mean", [source], [y], {"axes": tuple(range(2, x.ndim)), "keep_dims": True})
+
+    def _add_message(self, kind: str, inputs: Iterable[str], outputs: Iterable[nn.Variable], settings: dict[str, Any]) -> None:
+        made = message("Function", type=kind, name=self._fresh(kind))
+        made.input.extend(inputs)
+        made.output.extend(self.name_of(variable, f"{kind}_out") for variable in outputs)
+        write_settings(made, settings)
         self.functions.append(made)
 
     def _operands(self, function: Function) -> list[str]:
@@ -247,12 +241,8 @@ class _NetworkWriter:
     def _moved(self, kind: str, name: str, shape: Sequence[int], settings: dict[str, Any]) -> str:
         """Return the name of a new variable, which has the values of the one called `name` in another shape."""
         variable = nn.Variable(tuple(shape))
-        made = message("Function", type=kind, name=self._fresh(kind))
         self.known[variable] = self._fresh(f"{kind}_out")
-        made.input.append(name)
-        made.output.append(self.known[variable])
-        write_settings(made, settings)
-        self.functions.append(made)
+        self._add_message(kind, [name], [variable], settings)
         return self.known[variable]
 
     def name_of(self, variable: nn.Variable, stem: str) -> str:
