@@ -17,6 +17,7 @@ from nn_core.engine.error_messages.refusal import checked_count, described, door
 from nn_core.engine.runtime.schemas import checked_state, wrong_state
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files.atomic import require_regular
+from nn_core.files.paths import path_below, why_not_below
 from nn_core.logger import logger
 from nn_core.variable import Variable
 
@@ -85,7 +86,8 @@ class MonitorSeries:
         verbose: Write to the log, too.
 
     Raises:
-        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
+        ArgumentError: when `name` is not a string or stands for a path outside of the folder, `monitor` is not a Monitor, or
+            `interval` is less than 1.
 
     Example:
         >>> series = MonitorSeries("loss", interval=10, verbose=False)
@@ -150,7 +152,8 @@ class MonitorTimeElapsed:
         verbose: Write to the log, too.
 
     Raises:
-        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
+        ArgumentError: when `name` is not a string or stands for a path outside of the folder, `monitor` is not a Monitor, or
+            `interval` is less than 1.
 
     Example:
         >>> from nn_core.monitor import Monitor, MonitorTimeElapsed
@@ -214,7 +217,8 @@ class MonitorImage:
         normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
 
     Raises:
-        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
+        ArgumentError: when `name` is not a string or stands for a path outside of the folder, `monitor` is not a Monitor, or
+            `interval` is less than 1.
         ShapeError: by `add`, when the images do not have four axes.
 
     Example:
@@ -242,7 +246,7 @@ class MonitorImage:
         self.verbose = verbose
         self.num_images = checked_count(f"{type(self).__name__}: num_images", num_images, 0)
         self.normalize_method = self.default_normalize_method if normalize_method is None else normalize_method
-        self._folder = Path(monitor.save_path) / name.replace(" ", "-")
+        self._folder = _path_in(type(self).__name__, monitor, name)
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, index: int, var: Variable | NdArray | Array) -> None:
@@ -281,7 +285,8 @@ class MonitorImageTile(MonitorImage):
         normalize_method: Maps pixel values to the range from 0 to 1. Default: the smallest becomes 0, the largest 1.
 
     Raises:
-        ArgumentError: when `name` is not a string, `monitor` is not a Monitor, or `interval` is less than 1.
+        ArgumentError: when `name` is not a string or stands for a path outside of the folder, `monitor` is not a Monitor, or
+            `interval` is less than 1.
         ShapeError: by `add`, when the images do not have four axes.
 
     Example:
@@ -400,15 +405,26 @@ def _require_monitor(kind: str, monitor: Any, name: Any) -> None:
         raise ArgumentError(f"{kind}: monitor must be a Monitor, got {described(monitor)}\n  hint: Monitor({monitor!r})")
 
 
+def _path_in(kind: str, monitor: Monitor, name: str, ending: str = "") -> Path:
+    """Return a path in the folder of a monitor, or refuse a name that leads elsewhere; it may come from a network's file."""
+    # "./": the name "D: loss" has no drive
+    stem = name if name[:1] in ("/", "\\") else f"./{name.replace(' ', '-')}"
+    problem = why_not_below(monitor.save_path, f"{stem}{ending}")
+    if problem:
+        raise ArgumentError(f"{kind}: name must stay below the folder of the monitor, got {problem}")
+    return path_below(monitor.save_path, f"{stem}{ending}")
+
+
 class _SeriesFile:
     """A file of lines. It is made anew when the first line is written, so that it can be continued instead."""
 
     def __init__(self, owner: str, monitor: Monitor | None, name: str, kind: str) -> None:
         if monitor is not None or not isinstance(name, str):
             _require_monitor(owner, monitor, name)
-        self._path = None if monitor is None else Path(monitor.save_path) / f"{name.replace(' ', '-')}.{kind}.txt"
+        self._path = None if monitor is None else _path_in(owner, monitor, name, f".{kind}.txt")
         self.length = 0
         if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.touch()
 
     def append(self, line: str) -> None:

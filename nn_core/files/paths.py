@@ -33,14 +33,19 @@ def path_below(folder: str | os.PathLike[str], name: str) -> Path:
         Traceback (most recent call last):
         nn_core.errors.FileFormatError: a name in a file must stay below its folder, got '../evil': it has the part '..'
     """
+    problem = why_not_below(folder, name)
+    if problem:
+        raise FileFormatError(f"a name in a file must stay below its folder, got {problem}")
+    return Path(folder).joinpath(*_parts(name))
+
+
+def why_not_below(folder: str | os.PathLike[str], name: str) -> str:
+    """Return the name that stands for no path below `folder` with the reason, or nothing."""
     problem = _problem(name)
-    if not problem:
-        path = Path(folder).joinpath(*_parts(name))
-        if path.resolve().is_relative_to(Path(folder).resolve()):
-            return path
+    if not problem and not Path(folder).joinpath(*_parts(name)).resolve().is_relative_to(Path(folder).resolve()):
         problem = "a link leads out of the folder"
     shown = name if len(name) <= _MAX_BYTES else f"{name[:_MAX_BYTES]}..."
-    raise FileFormatError(f"a name in a file must stay below its folder, got {shown!r}: {problem}")
+    return problem and f"{shown!r}: {problem}"
 
 
 def _parts(name: str) -> list[str]:

@@ -3,6 +3,7 @@
 import logging
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -239,3 +240,18 @@ def test_a_series_that_was_cut_or_removed_is_continued_and_told(folder, tmp_path
     series.add(5, 4.5)
     assert path.read_text() == f"{left or ''}5 4.5\n"
     assert f"x.series.txt is continued without lines that are gone: it had 12 bytes, got {len(left or '')}" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/evil", "\\\\host\\evil", "a\0b", "a\nb", "a" * 256, "out/evil"])
+@pytest.mark.parametrize("kind", [MonitorSeries, MonitorTimeElapsed, MonitorImage, MonitorImageTile])
+def test_names_stay_below_the_folder(kind, name, folder, tmp_path):
+    """A program may have them from a network's file."""
+    Path(folder.save_path, "out").symlink_to(tmp_path)
+    with pytest.raises(ArgumentError, match=f"^{kind.__name__}: name must stay below the folder of the monitor, got"):
+        kind(name, folder)
+
+
+@pytest.mark.parametrize(("name", "path"), [("D: loss", "D:-loss"), ("train/loss", "train/loss"), ("...", "...")])
+def test_names_of_any_files_below_the_folder(name, path, folder):
+    MonitorSeries(name, folder, verbose=False, interval=1).add(0, 1.0)
+    assert Path(folder.save_path, f"{path}.series.txt").read_text() == "0 1\n"
