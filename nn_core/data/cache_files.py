@@ -11,7 +11,8 @@ import numpy as np
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files.atomic import read_file
 from nn_core.files.entries import Entry
-from nn_core.files.hdf5 import read_hdf5, read_plainly, write_hdf5
+from nn_core.files.formats import write_entries
+from nn_core.files.hdf5 import read_hdf5, read_plainly
 from nn_core.files.npy import read_npy
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +50,7 @@ def _unpack_npy(content: bytes, variables: Sequence[str], _is_known: bool) -> li
 
 def _pack_hdf5(arrays: Mapping[str, Array]) -> bytes:
     content = io.BytesIO()
-    write_hdf5(content, {name: Entry(array) for name, array in arrays.items()})
+    write_entries(content, {name: Entry(array) for name, array in arrays.items()}, ".h5")
     return content.getvalue()
 
 

@@ -27,6 +27,8 @@ from typing import IO, Any, Final
 import numpy as np
 
 from nn_core.data.cache_files import FORMATS, CacheFormat, format_of, reading, variables_of
+from nn_core.data.cache_names import as_csv as as_csv
+from nn_core.data.cache_names import is_file_name, require_prefix
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import atomic_writer, open_to_read, read_file, remove_leftovers
@@ -300,6 +302,7 @@ def write_cache(
         extension: The format of the files.
         extras: Contents of further files by name.
     """
+    require_prefix(folder, prefix)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
@@ -365,18 +368,13 @@ def _stacked(source: DataSource, variable: str, values: Sequence[Any]) -> np.nda
         ) from error
 
 
-def as_csv(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows of plain values as the contents of a CSV file."""
-    return "".join(",".join(str(value) for value in row) + "\n" for row in rows).encode()
-
-
 def _read_index(path: Path, folder: Path | None = None) -> tuple[list[str], list[int]]:
     """Names and numbers of samples of the files in `folder`, that of the index by default; they follow each other."""
     folder = path.parent if folder is None else folder
     names: list[str] = []
     counts: list[int] = []
     for line, row in _read_csv(path):
-        if len(row) != 2 or not _is_count(row[1]) or Path(row[0]).name != row[0]:
+        if len(row) != 2 or not _is_count(row[1]) or not is_file_name(row[0], folder):
             raise FileFormatError(f"{path}, line {line}: a line must hold a file name and a number, got {row}")
         names.append(row[0])
         counts.append(int(row[1]))

@@ -56,6 +56,47 @@ def test_a_source_is_copied_in_either_format(tmp_path, extension):
     assert not (tmp_path / "d").exists()
 
 
+@pytest.mark.parametrize("name", ["a,b", 'a"b', "a\nb", "a\rb", " ", "/a", "a/b", "é"])
+@pytest.mark.parametrize("extension", FORMATS)
+def test_names_of_variables_come_back_or_are_refused_at_once(tmp_path, name, extension):
+    source = SimpleDataSource(lambda i: (i, -i), 3)
+    source._variables = (name, "z")
+    if extension == ".h5" and name == "/a":
+        with pytest.raises(ArgumentError, match="names must have parts between slashes that are neither empty"):
+            write_cache(source, tmp_path / "c", extension=extension)
+        assert not (tmp_path / "c").exists()
+        return
+    write_cache(source, tmp_path / "c", extension=extension)
+    assert set(CacheDataSource(tmp_path / "c").variables) == {name, "z"}
+    (tmp_path / "c" / "cache_checksums.json").unlink()  # as in caches of other writers
+    assert set(CacheDataSource(tmp_path / "c").variables) == {name, "z"}
+
+
+@pytest.mark.parametrize("name", [".", "a/../b", "a\0b", "", "\udcff"])
+def test_names_that_hdf5_cannot_hold(tmp_path, name):
+    source = SimpleDataSource(lambda i: (i, -i), 3)
+    source._variables = (name, "z")
+    with pytest.raises(ArgumentError, match="names must have parts between slashes that are neither empty"):
+        write_cache(source, tmp_path / "c", extension=".h5")
+
+
+@pytest.mark.parametrize("prefix", ["../c", "/c", "a/c", "a\\c", "C:c", "a\0", "a\n", "a,b", 'a"b', "c" * 250, 1])
+def test_files_of_a_cache_stay_in_its_folder(tmp_path, prefix):
+    with pytest.raises(ArgumentError, match=r"^cache: the prefix must be "):
+        write_cache(numbers(), tmp_path / "in" / "c", prefix)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["../c.npy", "/c.npy", "", "..", "a\0.npy", "a\n.npy", "\x1b.npy", "c" * 260])
+def test_files_in_an_index_are_in_the_folder(tmp_path, name):
+    write_cache(numbers(), tmp_path)
+    (tmp_path / "cache_checksums.json").unlink()
+    with (tmp_path / "cache_index.csv").open("w", newline="") as file:
+        csv.writer(file).writerow([name, 7])
+    with pytest.raises(FileFormatError, match="a line must hold a file name and a number, got"):
+        CacheDataSource(tmp_path)
+
+
 def foreign(folder, names=("y", "x")):
     """A cache in HDF5 as another writer leaves it: an index, and files whose datasets are the variables."""
     rows = []
