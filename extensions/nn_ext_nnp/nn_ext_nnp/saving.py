@@ -142,6 +142,18 @@ def create_proto(
     """
     contents = checked(contents)
     kept = _kept(contents, parameters)
+    try:
+        proto = _proto_of(contents, kept, variable_batch_size, save_solver_in_proto)
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"save: names must be text that UTF-8 can hold, got {error.object!r}") from error
+    if include_params:
+        proto.parameter.extend(message_of(parameter_bytes(parameter_entries(kept))).parameter)
+    return proto
+
+
+def _proto_of(
+    contents: Mapping[str, Any], kept: Mapping[str, nn.Variable], variable_batch_size: bool, save_solver_in_proto: bool
+) -> Any:
     proto = message("NNablaProtoBuf")
     if "global_config" in contents:
         context = contents["global_config"].get("default_context") or nn.get_current_context()
@@ -155,8 +167,6 @@ def create_proto(
     if save_solver_in_proto:
         for target, part in zip(proto.optimizer, contents.get("optimizers", ()), strict=True):
             read_states(target.solver, part["solver"], kept)
-    if include_params:
-        proto.parameter.extend(message_of(parameter_bytes(parameter_entries(kept))).parameter)
     return proto
 
 

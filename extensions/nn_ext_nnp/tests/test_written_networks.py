@@ -390,3 +390,13 @@ def test_the_extension_door_reads_networks(tmp_path):
     x, y = net()
     find_extension("file_formats", ".nntxt", "write_network")(tmp_path / "n.nntxt", contents(x, y))
     assert (tmp_path / "n.nntxt").exists()
+
+
+@pytest.mark.parametrize("extension", [".nnp", ".nntxt", ".protobuf"])
+def test_names_that_utf8_lacks_are_refused(tmp_path, extension):
+    x = nn.Variable((2, 3))
+    for name, port in (("\udcff", "y"), ("n", "\udcff")):
+        network = {"name": name, "batch_size": 2, "outputs": {port: F.tanh(x)}, "names": {"x": x}}
+        with pytest.raises(ArgumentError, match=r"^save: names must be text that UTF-8 can hold, got .*\\udcff"):
+            save(tmp_path / f"m{extension}", {"networks": [network]})
+    assert not any(tmp_path.iterdir())

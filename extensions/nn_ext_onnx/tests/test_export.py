@@ -228,3 +228,12 @@ def test_parameters_of_a_module_are_no_inputs_and_keep_their_names(tmp_path):
     with nn.parameter_scope("scope"):
         z = PF.affine(x, 3)
     assert "scope/affine/W" in {t.name for t in export_model(z, parameters="scope").graph.initializer}
+
+
+def test_names_that_utf8_lacks_are_refused(tmp_path):
+    x = nn.Variable((2, 3))
+    name = "\udcff"
+    for arguments in ({"inputs": {name: x}}, {"name": name}, {"description": name}, {"metadata": {"a": name}}):
+        with pytest.raises(ArgumentError, match=r"^export: names and texts must be text that UTF-8 can hold, got '\\udcff'"):
+            export(tmp_path / "m.onnx", {"y": F.tanh(x)}, **arguments)
+    assert not any(tmp_path.iterdir())

@@ -123,9 +123,9 @@ class SimpleGraph:
         chosen = format or self._format
         path = Path(f"{fpath}.{chosen}")
         if chosen == "html":
-            path.write_text(graph_page(vleaf), encoding="utf-8")
+            path.write_text(graph_page(vleaf), encoding="utf-8", errors="backslashreplace")
         elif chosen == "dot":
-            path.write_text(graph_dot(vleaf, self._verbose), encoding="utf-8")
+            path.write_text(graph_dot(vleaf, self._verbose), encoding="utf-8", errors="backslashreplace")
         else:
             digraph = self.create_graphviz_digraph(vleaf, format=chosen)
             if shutil.which("dot") is None:
@@ -180,6 +180,6 @@ class SimpleGraph:
             digraph = self.create_graphviz_digraph(vleaf, params, chosen)
             return str(digraph.render(str(place), view=True, cleanup=cleanup))
         path = Path(f"{place}.html")
-        path.write_text(graph_page(vleaf, params=params), encoding="utf-8")
+        path.write_text(graph_page(vleaf, params=params), encoding="utf-8", errors="backslashreplace")
         webbrowser.open(path.resolve().as_uri())
         return str(path)

@@ -29,7 +29,7 @@ class DumpGraph:
         """Write the file."""
         is_page = self._path.endswith((".html", ".htm"))
         text = graph_page(self._variable) if is_page else graph_dot(self._variable)
-        (trainer.out / self._path).write_text(text, encoding="utf-8")
+        (trainer.out / self._path).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def __call__(self, trainer: Any) -> None:
         """Do nothing: the graph is written already."""

@@ -230,7 +230,7 @@ def _described(seconds: Mapping[str, Sequence[float]], start_index: int) -> dict
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)

@@ -1,7 +1,7 @@
 """Models: a draft with its header, dynamic axes, checks and files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import onnx
@@ -89,6 +89,7 @@ def _described(model: onnx.ModelProto, description: str, metadata: Mapping[str, 
     texts = {} if metadata is None else dict(metadata)
     if not isinstance(description, str) or not all(isinstance(text, str) for pair in texts.items() for text in pair):
         raise ArgumentError(f"export: description and metadata must be texts, got {description!r} and {texts!r}")
+    _require_encodable((description, *texts, *texts.values()))
     model.doc_string = description
     helper.set_model_props(model, texts)
     return model
@@ -109,6 +110,7 @@ def _exported(
     given = None if parameters is None else parameters_of("export", parameters, argument="parameters")
     wanted, leaves = network_ports(outputs, inputs, parameters=() if given is None else given.values())
     names = parameters_behind(wanted.values()) if given is None else given
+    _require_encodable((*wanted, *leaves, *names, name))
     axes: Axes = {}
     copies: list[Network] = []
     if dynamic_batch and dynamic_axes:
@@ -129,6 +131,13 @@ def _exported(
     except onnx.checker.ValidationError as error:  # by a name: those of functions and values come from here
         raise ArgumentError(f"export: names must be ones that ONNX allows, got: {str(error).splitlines()[0]}") from error
     return _Exported(model, constants, [(wanted, leaves), *copies])
+
+
+def _require_encodable(names: Iterable[str]) -> None:
+    """Refuse names and texts with lone surrogates, which UTF-8 lacks."""
+    for name in names:
+        if isinstance(name, str) and name.encode(errors="replace").decode() != name:
+            raise ArgumentError(f"export: names and texts must be text that UTF-8 can hold, got {name!r}")
 
 
 def _require_first_axes(outputs: Mapping[str, nn.Variable], axes: Axes) -> None:
