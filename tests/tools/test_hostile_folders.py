@@ -27,6 +27,20 @@ def test_names_have_no_findings(names, name):
     assert [found for case in cases if (found := names.check(case))] == []
 
 
+@pytest.mark.parametrize("name", ["a parent", "an absolute path", "NUL", "a line end", "no UTF-8", "a quote"])
+def test_writers_of_programs_have_no_findings(names, name):
+    cases = [hostile_names.Case(hostile_names.ARGUMENT, name, writer) for writer in hostile_names.NAMED_WRITERS]
+    assert {case: found for case in cases if (found := names.check(case))} == {}
+
+
+def test_a_writer_of_programs_that_leaves_its_folder_is_found_out(names, monkeypatch):
+    monkeypatch.setitem(hostile_names.NAMED_WRITERS, "C", lambda name: Path("o", name).write_text("x"))
+    assert "EVIL" in names.check(hostile_names.Case(hostile_names.ARGUMENT, "a parent", "C"))
+    monkeypatch.setitem(hostile_names.NAMED_WRITERS, "C", lambda name: Path("o", name).touch())
+    assert "ends in ValueError" in names.check(hostile_names.Case(hostile_names.ARGUMENT, "NUL", "C"))
+    assert "makes the file" in names.check(hostile_names.Case(hostile_names.ARGUMENT, "a line end", "C"))
+
+
 def test_what_is_written_elsewhere_or_printed_raw_is_found_out(names, monkeypatch):
     monkeypatch.setitem(hostile_names.WRITERS, "forward", lambda: Path("../evil").write_text("x"))
     case = hostile_names.Case("OUTP", "a parent", "forward")

@@ -4,8 +4,9 @@
 
 Every name that a file of networks or parameters has (of networks, inputs, outputs, losses, data sets, optimizers, monitors,
 executors and parameters) is replaced by every name of `NAMES`, and every command and writer that takes names from such a file
-runs. Nothing outside of the folder of its results may be touched, as audit events tell; a command ends with 0, 1 or 2 and no
-traceback; what it prints, and the names of files that it makes, have no control characters.
+runs; and every writer that a program hands such a name gets it (`named_writers`). Nothing outside of the folder of its results
+may be touched, as audit events tell; a command ends with 0, 1 or 2 and no traceback; what it prints, and the names of files
+that it makes, have no control characters.
 """
 
 import contextlib
@@ -33,6 +34,7 @@ from nn_core.errors import NNCoreError
 from nn_core.files.formats import FORMATS
 from nn_core.utils.save import save
 
+from .named_writers import NAMED_WRITERS
 from .outside import Outside
 from .reliability import record, report_option
 
@@ -61,8 +63,14 @@ NAMES: Final = {
     "a substitution": "$(touch EVIL)`touch EVIL`%s%n{0}",
     "an option": "--output=EVIL",
     "no UTF-8": r"\377\376EVIL",
+    "a comma": "a,b",
+    "a quote": r"\"a",
+    "a carriage return": r"a\rb",
+    "a name that differs in case": "loss",
 }
-#: Places of names in `_text`.
+#: Stands for a name that a program hands a writer.
+ARGUMENT: Final = "the argument"
+#: Fields with names in `_write_text`.
 FIELDS: Final = ("NETW", "OUTP", "INPT", "LOSS", "DSET", "OPTI", "MONI", "EXEC", "PARAM")
 _SHOWN: Final = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -141,7 +149,7 @@ WRITERS: Final[dict[str, Callable[[], None]]] = {
 
 
 class Case(NamedTuple):
-    """A place of a name, the name, and who writes."""
+    """The field that has a name, the name, and the writer."""
 
     field: str
     name: str
@@ -150,7 +158,9 @@ class Case(NamedTuple):
 
 def cases() -> list[Case]:
     """Return all cases."""
-    return [Case(*names) for names in itertools.product(FIELDS, NAMES, WRITERS)]
+    of_files = itertools.product(FIELDS, NAMES, WRITERS)
+    of_programs = itertools.product([ARGUMENT], NAMES, NAMED_WRITERS)
+    return [Case(*names) for names in itertools.chain(of_files, of_programs)]
 
 
 class Lane:
@@ -176,7 +186,7 @@ class Lane:
             _inside(self._work), contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard),
             self._outside.of(self._work),
         ):  # fmt: skip
-            ended = _run(WRITERS[case.writer])
+            ended = _run(_writer(case))
         return ended or self._finding(before, heard.getvalue())
 
     def _files(self) -> dict[Path, int]:
@@ -197,6 +207,14 @@ class Lane:
             return f"prints control characters: {_SHOWN.findall(told)[:3]!r}"
         odd = [path.name for path in (self._work / "o").rglob("*") if _CONTROL.search(path.name)]
         return f"makes the file {odd[0]!r}" if odd else ""
+
+
+def _writer(case: Case) -> Callable[[], object]:
+    """Return what a case runs."""
+    if case.field != ARGUMENT:
+        return WRITERS[case.writer]
+    name = eval(f'b"{NAMES[case.name]}"').decode(errors="surrogateescape")  # as texts of protobuf are read
+    return lambda: NAMED_WRITERS[case.writer](name)
 
 
 @contextlib.contextmanager
