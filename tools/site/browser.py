@@ -73,17 +73,16 @@ def look(tab: Tab, url: str) -> tuple[list[str], dict[str, Any]]:
     """Return what is wrong with a page, and its links and places."""
     tab.visit(url)
     tab.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>')")
+    tab.evaluate(_MEASURE)
     found: list[str] = []
-    measured: dict[str, Any] = {}
     for width in WIDTHS:
         tab.resize(width)
-        measured = tab.evaluate(_MEASURE)
-        found += [f"at {width} pixels: {what}" for what in measured["wide"]]
+        found += [f"at {width} pixels: {what}" for what in tab.evaluate("measure.wide()")]
     for scheme in SCHEMES.values():
         tab.evaluate(f"document.body.dataset.mdColorScheme = {scheme!r}")
-        pale = tab.evaluate(_MEASURE)["pale"]
+        pale = tab.evaluate("measure.pale()")
         found += [f"{scheme}: contrast {row['contrast']} of {row['text']!r} in {row['element']}" for row in pale]
-    return found + messages(tab), measured
+    return found + messages(tab), tab.evaluate("({ links: measure.links(), places: measure.places() })")
 
 
 def preferences(tab: Tab, root: str) -> list[str]:

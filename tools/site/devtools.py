@@ -44,8 +44,6 @@ class Tab:
             self.call(f"{domain}.enable")
         # pages remember what a reader has chosen, such as the dark scheme
         self.call("Page.addScriptToEvaluateOnNewDocument", source="localStorage.clear(); sessionStorage.clear()")
-        # pages remember what a reader has chosen, such as the dark scheme
-        self.call("Page.addScriptToEvaluateOnNewDocument", source="localStorage.clear(); sessionStorage.clear()")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command, and return its result."""

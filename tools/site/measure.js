@@ -1,14 +1,20 @@
-// Measure a page of the site: what is wider than the window, text that is hard to read, links, and places to link to.
-(() => {
+// Measure a page of the site: `wide` gives what is wider than the window, `pale` text that is hard to read, `links` and `places`
+// the addresses that the page leads to, and its own.
+var measure = (() => {
   const rgba = (text) => {
     const numbers = text.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
     return numbers.length < 4 ? [...numbers, 1] : numbers;
   };
   const over = (front, back) => front.slice(0, 3).map((value, i) => value * front[3] + back[i] * (1 - front[3]));
-  const background = (element) => {
-    const layers = [];
-    for (let at = element; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
-    return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255]);
+  // Most elements share their parents, and most parents their colour: what was computed once is kept by `known`.
+  const background = (element, known) => {
+    if (!element) return [255, 255, 255];
+    if (!known.has(element)) {
+      const layer = rgba(getComputedStyle(element).backgroundColor);
+      const below = background(element.parentElement, known);
+      known.set(element, layer[3] ? over(layer, below) : below);
+    }
+    return known.get(element);
   };
   const luminance = (color) => {
     const [r, g, b] = color.map((value) => {
@@ -29,33 +35,38 @@
     }
     return false;
   };
-  const width = document.documentElement.clientWidth;
-  const wide = [];
   const article = document.querySelector("article") ?? document.body;
-  if (document.documentElement.scrollWidth > width) wide.push(`the page is ${document.documentElement.scrollWidth} wide`);
-  for (const element of article.querySelectorAll("*")) {
-    const box = element.getBoundingClientRect();
-    if (box.width && box.right > width + 1 && !scrolls(element)) wide.push(`<${element.tagName.toLowerCase()}> ends at ${Math.round(box.right)}: ${element.textContent.trim().slice(0, 40)}`);
-  }
 
-  const kinds = new Map();
-  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node.parentElement;
-    const style = getComputedStyle(element);
-    if (!node.textContent.trim() || !element.offsetParent || element.closest(".headerlink, svg, script, style, .md-clipboard")) continue;
-    const back = background(element);
-    const front = over(rgba(style.color), back);
-    const found = contrast(front, back);
-    const key = `${front}/${back}`;
-    if (found.toFixed(1) < __CONTRAST__ && !kinds.has(key)) kinds.set(key, { contrast: found.toFixed(2), text: node.textContent.trim().slice(0, 30), element: `${element.tagName.toLowerCase()}.${element.className}` });
-  }
-
-  const links = [...document.querySelectorAll("a[href]")].map((link) => link.href);
-  return {
-    wide: wide.slice(0, 5),
-    pale: [...kinds.values()].slice(0, 8),
-    links: [...new Set(links)],
-    places: [...document.querySelectorAll("[id], a[name]")].map((element) => element.id || element.name),
+  const wide = () => {
+    const width = document.documentElement.clientWidth;
+    const found = [];
+    if (document.documentElement.scrollWidth > width) found.push(`the page is ${document.documentElement.scrollWidth} wide`);
+    for (const element of article.querySelectorAll("*")) {
+      const box = element.getBoundingClientRect();
+      if (box.width && box.right > width + 1 && !scrolls(element)) found.push(`<${element.tagName.toLowerCase()}> ends at ${Math.round(box.right)}: ${element.textContent.trim().slice(0, 40)}`);
+    }
+    return found.slice(0, 5);
   };
-})()
+
+  const pale = () => {
+    const [known, kinds, seen] = [new Map(), new Map(), new Set()];
+    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const element = node.parentElement;
+      if (seen.has(element) || !node.textContent.trim()) continue; // the other texts of an element have its colours
+      seen.add(element);
+      if (!element.offsetParent || element.closest(".headerlink, svg, script, style, .md-clipboard")) continue;
+      const back = background(element, known);
+      const front = over(rgba(getComputedStyle(element).color), back);
+      const key = `${front}/${back}`;
+      if (kinds.has(key)) continue;
+      kinds.set(key, { contrast: contrast(front, back), text: node.textContent.trim().slice(0, 30), element: `${element.tagName.toLowerCase()}.${element.className}` });
+    }
+    const found = [...kinds.values()].filter((row) => row.contrast.toFixed(1) < __CONTRAST__);
+    return found.slice(0, 8).map((row) => ({ ...row, contrast: row.contrast.toFixed(2) }));
+  };
+
+  const links = () => [...new Set([...document.querySelectorAll("a[href]")].map((link) => link.href))];
+  const places = () => [...document.querySelectorAll("[id], a[name]")].map((element) => element.id || element.name);
+  return { wide, pale, links, places };
+})();
