@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nn_core.core.copies import copied
 from nn_core.core.evaluating import warn_of_training
@@ -81,6 +81,7 @@ class Module(NamesElsewhere):
 
     # Subclasses need not call __init__ of this class: the attributes are made when they are first used.
     _scope: Scope
+    _kind_of_scope: ClassVar[type[Scope]] = OrderedDict
     _parent: "Module | None"
     _name: str
     _training: bool
@@ -137,7 +138,7 @@ class Module(NamesElsewhere):
     def parameter_scope(self) -> Scope:
         """The parameters of this module that its methods have made, without those of its submodules."""
         if "_scope" not in self.__dict__:
-            object.__setattr__(self, "_scope", OrderedDict())
+            object.__setattr__(self, "_scope", self._kind_of_scope())
             HOLDERS[id(self)] = self
         return self._scope
 

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import door
 from nn_core.errors import SignatureError
+from nn_core.parametric_functions.scope import OneLayer
 
 _L = TypeVar("_L", bound=type)
 
@@ -15,6 +16,8 @@ _HINT: Final = "the first input decides how many inputs a layer has; name all ot
 
 class Layer(Module):
     """A module whose fields are the arguments of one function; subclasses are dataclasses and define ``call``."""
+
+    _kind_of_scope = OneLayer
 
     def settings(self) -> dict[str, Any]:
         """Return the fields by name."""

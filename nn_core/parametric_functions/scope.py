@@ -4,6 +4,7 @@ import functools
 import inspect
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar, overload
@@ -54,6 +55,10 @@ _MADE: Final[weakref.WeakValueDictionary[tuple[int, int], Variable]] = weakref.W
 _N_MADE: Final = [0]
 #: The names that layers give their scopes.
 _LAYERS: Final[set[str]] = set()
+
+
+class OneLayer(OrderedDict[str, Any]):
+    """The scope of an object that is one layer: a program that calls it twice means to share its parameters."""
 
 
 def parameter_scope(name: str, scope: Scope | None = None) -> AmbientScope[Scope]:
@@ -302,7 +307,7 @@ def _default_scope(scope: Scope) -> str | None:
     The whole path says it too, but is searched for among all scopes.
     """
     for outermost in filter(None, (_ROOT, _OWN.get())):
-        for layer in _LAYERS:
+        for layer in () if type(outermost) is OneLayer else _LAYERS:
             if outermost.get(layer) is scope:
                 return layer
     return None

@@ -64,6 +64,18 @@ def test_layers_without_a_name_that_share_parameters_are_told_once(caplog):
     assert "got 3 in one graph that read affine/W" in messages[0] and "affine/b" in messages[1]
 
 
+def test_a_layer_that_is_called_on_its_own_result_is_meant(caplog):
+    class Net(nn.Module):
+        def __init__(self):
+            self.layer = nn.layers.Linear(4)
+
+        def call(self, x):
+            return self.layer(F.tanh(self.layer(x)))
+
+    Net()(nn.Variable((2, 4))).forward()
+    assert not caplog.messages
+
+
 @pytest.mark.parametrize("clear_buffer", [False, True])
 def test_layers_of_a_dynamic_graph_are_told_as_it_is_trained(clear_buffer, caplog):
     for _ in range(3):
