@@ -29,6 +29,7 @@ from nn_core.io.parameters import LoadReport, read_parameters, save_parameters
 from nn_core.io.renaming import Rename
 from nn_core.parametric_functions.freezing import FROZEN, freeze
 from nn_core.parametric_functions.scope import (
+    OfModule,
     Scope,
     get_current_parameter_scope,
     get_parameters,
@@ -81,7 +82,7 @@ class Module(NamesElsewhere):
 
     # Subclasses need not call __init__ of this class: the attributes are made when they are first used.
     _scope: Scope
-    _kind_of_scope: ClassVar[type[Scope]] = OrderedDict
+    _kind_of_scope: ClassVar[type[Scope]] = OfModule
     _parent: "Module | None"
     _name: str
     _training: bool

@@ -68,7 +68,7 @@ def written_extension(function: str, target: PathOrFile, extension: str | None) 
 def _only_read(function: str, extension: str) -> ArgumentError:
     return ArgumentError(
         f"{function}: the format must be one in which parameters are written, got {extension!r}, which is only read\n"
-        "  hint: .h5, .npz and .safetensors hold parameters; nn_core.save and extensions write networks"
+        "  hint: .h5, .npz and .safetensors hold parameters; nn_core.utils.save.save and extensions write networks"
     )
 
 

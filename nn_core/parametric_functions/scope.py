@@ -57,7 +57,11 @@ _N_MADE: Final = [0]
 _LAYERS: Final[set[str]] = set()
 
 
-class OneLayer(OrderedDict[str, Any]):
+class OfModule(OrderedDict[str, Any]):
+    """The scope of a module."""
+
+
+class OneLayer(OfModule):
     """The scope of an object that is one layer: a program that calls it twice means to share its parameters."""
 
 
@@ -112,8 +116,8 @@ def get_parameters(
     """Return the parameters of the current scope and of those inside it, in the order in which they were made.
 
     Args:
-        params: Dictionary to add them to; None: a new one. A module, or the name of a scope: its parameters instead, in a new
-            one.
+        params: Dictionary to add them to; None: a new one. A module, a scope or the name of one: its parameters instead, in
+            a new dictionary.
         path: Put in front of each name, followed by '/'.
         grad_only: Only the parameters that need a gradient, which are those to train.
 
@@ -129,12 +133,19 @@ def get_parameters(
         {'output/affine/W': (4, 3), 'output/affine/b': (3,)}
     """
     prefix = f"{path}/" if path else ""
-    if params is None or type(params) is dict:
+    if params is None or (isinstance(params, dict) and not _is_scope(params)):
         found = {} if params is None else params
         _collect(_CURRENT.get(), prefix, grad_only, found)
         return found
     chosen = parameters_of("get_parameters", params, grad_only=grad_only)
     return {f"{prefix}{name}": parameter for name, parameter in chosen.items()}
+
+
+def _is_scope(params: dict[str, Any]) -> bool:
+    """Return whether a dictionary is a scope rather than one that a program collects parameters in."""
+    if isinstance(params, OfModule) or any(isinstance(member, dict) for member in params.values()):
+        return True
+    return any(_path_between(outermost, params) is not None for outermost in (_ROOT, root_parameter_scope()))
 
 
 def get_parameter(key: str) -> Variable | None:

@@ -1,5 +1,6 @@
 """Functions that take parameters take them from a dictionary, a scope, a module, or by the name of a scope."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,27 @@ def test_the_name_of_a_scope_stays_in_front_of_its_parameters(tmp_path: Path) ->
     nn.save_parameters(tmp_path / "part.h5", "encoder/fc")
     assert list(nn.load_parameters(tmp_path / "part.h5", params="encoder/fc").loaded) == NAMES[:2]
     assert list(nn.get_parameters(module(), grad_only=False)) == [*OF_MODULE, "@batchnorm_1/bn/mean", "@batchnorm_1/bn/var"]
+
+
+def test_the_parameters_of_a_scope_are_not_added_to_it() -> None:
+    in_scope()
+    with nn.parameter_scope("encoder") as whole, nn.parameter_scope("fc/affine") as flat:
+        pass
+    net = nn.Sequential(L.Affine(3))
+    own = {"mine": {"w": nn.Variable((2,), need_grad=True)}}
+    assert [*nn.get_parameters(whole)] == [name.removeprefix("encoder/") for name in NAMES]
+    assert [*nn.get_parameters(flat)] == ["W", "b"]
+    assert nn.get_parameters(net.parameter_scope) == {}
+    assert [*nn.get_parameters(own)] == ["mine/w"]
+    assert [*nn.get_parameters()] == NAMES
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_parameters_are_added_to_a_dictionary(kind: type[dict[str, nn.Variable]]) -> None:
+    in_scope()
+    collected = kind(first=nn.Variable((1,)))
+    assert nn.get_parameters(collected) is collected
+    assert [*collected] == ["first", *NAMES]
 
 
 FORMATS = [".h5", ".npz", ".safetensors"]
