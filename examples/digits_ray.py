@@ -22,9 +22,9 @@ import nn_core as nn
 import nn_core.communicators as C
 import nn_core.functions as F
 import nn_core.solvers as S
+from nn_core.data import data_iterator_simple
 from nn_core.ext_utils import get_extension_context
 from nn_core.training import Checkpoint, Log, Trainer, Updater, every
-from nn_core.utils.data_iterator import data_iterator_simple
 from nn_ext_ray import train
 
 SHARDS, SHARD_SIZE = 4, 16

@@ -54,7 +54,7 @@ from nn_core.engine.dispatch.launch_scope import launch_together as launch_toget
 from nn_core.engine.dispatch.report import fallback_report as fallback_report
 from nn_core.engine.dispatch.report import strict_dispatch as strict_dispatch
 from nn_core.engine.error_messages.attributes import submodule as _submodule
-from nn_core.engine.error_messages.synonyms import suggestion as _suggestion
+from nn_core.engine.error_messages.elsewhere import attribute_suggestion as _attribute_suggestion
 from nn_core.engine.graph.hooks import set_function_post_hook as set_function_post_hook
 from nn_core.engine.graph.hooks import set_function_pre_hook as set_function_pre_hook
 from nn_core.engine.graph.hooks import unset_function_post_hook as unset_function_post_hook
@@ -210,5 +210,5 @@ if not TYPE_CHECKING:  # so that checkers report names that do not exist
         module = import_module(_SHORT[name]) if name in _SHORT else _submodule("nn_core", name)
         if module is not None:
             return module
-        hint = _suggestion(name, [*__dir__(), *_MODULES])
+        hint = _attribute_suggestion("nn_core", name, [*__dir__(), *_MODULES])
         raise _UnknownAttributeError(f"module 'nn_core' has no attribute {name!r}{hint}", name=name, obj=sys.modules[__name__])

@@ -6,8 +6,7 @@ from PIL import Image
 
 import nn_core as nn
 from nn_core import PF, F, S
-from nn_core.data.array_sources import ImageFolderDataSource
-from nn_core.data.iterators import data_iterator
+from nn_core.data import ImageFolderDataSource, data_iterator
 
 for name, brightness in (("dark", 40), ("light", 200)):
     Path("images", name).mkdir(parents=True)

@@ -11,8 +11,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.data import data_iterator_simple
 from nn_core.training import Checkpoint, Log, Plot, Progress, Schedule, Trainer, Updater, every
-from nn_core.utils.data_iterator import data_iterator_simple
 from nn_core.utils.learning_rate_scheduler import CosineScheduler, LinearWarmupScheduler
 
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve"

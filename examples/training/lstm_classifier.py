@@ -11,8 +11,8 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.data import data_iterator_simple
 from nn_core.training import Accuracy, Checkpoint, Evaluator, Log, Plot, Progress, Trainer, Updater, early_stop, every
-from nn_core.utils.data_iterator import data_iterator_simple
 
 BATCH_SIZE, LENGTH, SYMBOLS, REQUIRED_ACCURACY = 50, 16, 8, 0.97
 

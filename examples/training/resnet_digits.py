@@ -13,9 +13,9 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
+from nn_core.data import data_iterator
 from nn_core.data.source import SimpleDataSource, TransformedDataSource
 from nn_core.training import Accuracy, Checkpoint, Evaluator, Log, Plot, Progress, Schedule, Trainer, Updater, every
-from nn_core.utils.data_iterator import data_iterator
 from nn_core.utils.learning_rate_scheduler import CosineScheduler
 
 BATCH_SIZE, EPOCHS, REQUIRED_ACCURACY = 64, 25, 0.98

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn import datasets
 
-from nn_core.utils.data_iterator import data_iterator_simple
+from nn_core.data import data_iterator_simple
 
 
 def load_digits(n_class=10):

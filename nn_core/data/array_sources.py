@@ -48,7 +48,7 @@ class ArrayDataSource(OrderedDataSource):
         ArgumentError: when there is no array, or lengths differ.
 
     Example:
-        >>> from nn_core.data.array_sources import ArrayDataSource
+        >>> from nn_core.data import ArrayDataSource
         >>> source = ArrayDataSource({"x": np.eye(3), "y": np.arange(3)})
         >>> source.size, source.next()[0].tolist()
         (3, [1.0, 0.0, 0.0])
@@ -104,7 +104,7 @@ class NumpyDataSource(ArrayDataSource):
         ArgumentError: when lengths differ.
 
     Example:
-        >>> from nn_core.data.array_sources import NumpyDataSource
+        >>> from nn_core.data import NumpyDataSource
         >>> np.savez("rows.npz", x=np.eye(3), y=np.arange(3))
         >>> NumpyDataSource("rows.npz").variables
         ('x', 'y')
@@ -149,7 +149,7 @@ class Hdf5DataSource(OrderedDataSource):
 
     Example:
         >>> import h5py
-        >>> from nn_core.data.array_sources import Hdf5DataSource
+        >>> from nn_core.data import Hdf5DataSource
         >>> with h5py.File("rows.h5", "w") as file:
         ...     file["x"] = np.eye(3)
         >>> Hdf5DataSource("rows.h5").next()[0].tolist()
@@ -225,7 +225,7 @@ class ImageDataSource(OrderedDataSource):
 
     Example:
         >>> from PIL import Image
-        >>> from nn_core.data.array_sources import ImageDataSource
+        >>> from nn_core.data import ImageDataSource
         >>> Image.new("RGB", (10, 20)).save("one.png")
         >>> ImageDataSource(["one.png"], labels=[3], size=(8, 8)).next()[0].shape
         (3, 8, 8)
@@ -278,7 +278,7 @@ class ImageFolderDataSource(ImageDataSource):
     Example:
         >>> from pathlib import Path
         >>> from PIL import Image
-        >>> from nn_core.data.array_sources import ImageFolderDataSource
+        >>> from nn_core.data import ImageFolderDataSource
         >>> for name in ("cat", "dog"):
         ...     Path("pets", name).mkdir(parents=True)
         ...     Image.new("RGB", (10, 20)).save(f"pets/{name}/0.png")

@@ -52,7 +52,7 @@ class ConcatDataSource(_Combined):
         ArgumentError: when there is no source, or their variables differ.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> source = ConcatDataSource([SimpleDataSource(lambda i: i, 3), SimpleDataSource(lambda i: -i, 2)], shuffle=False)
         >>> [source.next() for _ in range(source.size)]
         [(0,), (1,), (2,), (0,), (-1,)]
@@ -102,7 +102,7 @@ class ZippedDataSource(_Combined):
 
     Example:
         >>> from pathlib import Path
-        >>> from nn_core.utils.data_source_implements import CsvDataSource
+        >>> from nn_core.data import CsvDataSource
         >>> _, _ = Path("x.csv").write_text("x\\n1\\n2\\n"), Path("y.csv").write_text("y\\n10\\n20\\n")
         >>> source = ZippedDataSource([CsvDataSource("x.csv"), CsvDataSource("y.csv")])
         >>> source.variables, source.next()

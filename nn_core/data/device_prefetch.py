@@ -36,7 +36,7 @@ class DevicePrefetcher:
 
     Example:
         >>> from nn_core.data.device_prefetch import DevicePrefetcher
-        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> from nn_core.data import data_iterator_simple
         >>> data = data_iterator_simple(lambda i: (np.full(3, i),), 4, 2, with_memory_cache=False)
         >>> ahead = DevicePrefetcher(data)
         >>> x = nn.Variable((2, 3))

@@ -71,8 +71,8 @@ class CacheDataSource(OrderedDataSource):
         FileFormatError: when the folder is not a cache, its files contradict each other, or, at a sample, its file is damaged.
 
     Example:
-        >>> from nn_core.utils.data_source import DataSourceWithFileCache
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import DataSourceWithFileCache
+        >>> from nn_core.data import SimpleDataSource
         >>> DataSourceWithFileCache(SimpleDataSource(lambda i: (np.full(3, i),), 10), cache_dir="cached").close()
         >>> source = CacheDataSource("cached")
         >>> source.size, source.next()
@@ -207,7 +207,7 @@ class DataSourceWithFileCache(OrderedDataSource):
         DataSourceWithFileCacheError: when the values of a variable have different shapes or are not numbers.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> with DataSourceWithFileCache(SimpleDataSource(lambda i: (np.full(3, i),), 10)) as source:
         ...     source.next()
         (array([0, 0, 0]),)

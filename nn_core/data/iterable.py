@@ -40,7 +40,7 @@ class IterableDataSource(OrderedDataSource):
         FileFormatError: at a sample, when the iterable has ended before `size`.
 
     Example:
-        >>> from nn_core.data.iterable import IterableDataSource
+        >>> from nn_core.data import IterableDataSource
         >>> def squares(start=0):
         ...     for number in range(start, 100):
         ...         yield number, number**2

@@ -69,7 +69,7 @@ class DataIterator:
 
     Example:
         >>> import numpy as np
-        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> from nn_core.data import data_iterator_simple
         >>> iterator = data_iterator_simple(lambda i: (np.array([i]), i * i), num_examples=4, batch_size=2)
         >>> x, y = iterator.next()
         >>> x.shape, y.tolist()

@@ -47,7 +47,7 @@ def data_iterator(
         ArgumentError: when no plugin offers a cache of that name.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> source = SimpleDataSource(lambda i: (np.full(3, i), i), 10, shuffle=True)
         >>> with data_iterator(source, 4) as data:
         ...     x, y = data.next()
@@ -177,8 +177,8 @@ def data_iterator_cache(
         FileFormatError: when the folder is not a cache, or a file of it is damaged.
 
     Example:
-        >>> from nn_core.utils.data_source import DataSourceWithFileCache
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import DataSourceWithFileCache
+        >>> from nn_core.data import SimpleDataSource
         >>> DataSourceWithFileCache(SimpleDataSource(lambda i: (np.full(3, i),), 10), cache_dir="squares").close()
         >>> with data_iterator_cache("squares", batch_size=5) as data:
         ...     (x,) = data.next()
@@ -219,7 +219,7 @@ def data_iterator_concat_datasets(
         ArgumentError: when there is no source, or their variables differ.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> first, second = (SimpleDataSource(lambda i, start=start: (start + i,), 2) for start in (0, 100))
         >>> with data_iterator_concat_datasets([first, second], batch_size=4) as data:
         ...     (x,) = data.next()

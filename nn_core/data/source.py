@@ -53,7 +53,7 @@ class DataSource:
         NotImplementedError: by `next`, when a subclass does not define ``_get_data``.
 
     Example:
-        >>> from nn_core.utils.data_source import DataSource
+        >>> from nn_core.data import DataSource
         >>> class Squares(DataSource):
         ...     def __init__(self, n, shuffle=False, rng=None):
         ...         super().__init__(shuffle, rng)
@@ -176,6 +176,8 @@ class OrderedDataSource(DataSource):
         super().__init__(shuffle, rng)
         self._size = checked_count(f"{type(self).__name__}: the number of samples", size)
         self._variables = variables
+        #: How likely each sample is in a draw; None: an epoch has each once.
+        self._chances: np.ndarray[Any, Any] | None = None
         self.before_draw: Mapping[str, Any] | None = None
 
     def _sample(self, index: int) -> Sample:
@@ -238,11 +240,16 @@ class OrderedDataSource(DataSource):
         self.before_draw = before
 
     def _draw(self) -> None:
-        self.before_draw = get_generator_state(self._rng) if self._shuffle else _UNSHUFFLED
-        blocks = self.blocks() if self._shuffle else None
-        self._order = _compact(arranged(self._rng.permutation(self._size), blocks)) if self._shuffle else range(self._size)
+        is_drawn = self._shuffle or self._chances is not None
+        self.before_draw = get_generator_state(self._rng) if is_drawn else _UNSHUFFLED
+        self._order = _compact(self._drawn()) if is_drawn else range(self._size)
         if self._original_order is None:
             self._original_order = self._order
+
+    def _drawn(self) -> "np.ndarray[Any, Any]":
+        if self._chances is not None:
+            return self._rng.choice(len(self._chances), self._size, p=self._chances)
+        return arranged(self._rng.permutation(self._size), self.blocks())
 
 
 @functools.cache
@@ -329,7 +336,7 @@ class SlicedDataSource(OrderedDataSource):
         ArgumentError: when the part is empty, or goes beyond the source.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> part = SlicedDataSource(SimpleDataSource(lambda i: i, 10), slice_start=8)
         >>> part.size, part.next(), part.next()
         (2, (8,), (9,))
@@ -381,7 +388,7 @@ class DataSourceWithMemoryCache(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> reads = []
         >>> source = DataSourceWithMemoryCache(SimpleDataSource(lambda i: reads.append(i) or i, 2))
         >>> for epoch in range(3):
@@ -431,7 +438,7 @@ class TransformedDataSource(OrderedDataSource):
         rng: Generator of the orders and of what the transformation draws; None: one with a fixed seed.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> source = SimpleDataSource(lambda i: (np.arange(3.0), i), 10)
         >>> flipped = TransformedDataSource(source, lambda rng, x, y: (x[::-1] if rng.random() < 0.5 else x, y))
         >>> flipped.reset()

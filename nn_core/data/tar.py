@@ -52,7 +52,7 @@ class TarDataSource(OrderedDataSource):
 
     Example:
         >>> import io, tarfile
-        >>> from nn_core.data.tar import TarDataSource
+        >>> from nn_core.data import TarDataSource
         >>> with tarfile.open("shard-0.tar", "w") as file:
         ...     for number in range(3):
         ...         entry = tarfile.TarInfo(f"{number}.cls")

@@ -9,6 +9,7 @@ from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.registry import ambiguous
+from nn_core.engine.error_messages.elsewhere import attribute_suggestion
 from nn_core.engine.error_messages.refusal import require_fit
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.apply import apply
@@ -107,7 +108,9 @@ def __getattr__(name: str) -> Any:
     if offer is not None:
         return composite(offer)
     own = vars(sys.modules["nn_core.functions"]).get("__all__", ())
-    hint = suggestion(name, [*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")])
+    hint = attribute_suggestion(
+        "nn_core.functions", name, [*own, *PLUGINS.names_of("functions"), *PLUGINS.names_of("composites")]
+    )
     text, cause = absence(PLUGINS, ("functions", "composites"), name)
     raise UnknownAttributeError(
         f"module 'nn_core.functions' has no function {name!r}, of its own or of a plugin{hint}{text}"

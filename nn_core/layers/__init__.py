@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from nn_core.core.sequential import Lambda as Lambda
 from nn_core.engine.dispatch.attributes import hide_submodules
-from nn_core.engine.error_messages.synonyms import suggestion
+from nn_core.engine.error_messages.elsewhere import attribute_suggestion
 from nn_core.errors import UnknownAttributeError
 from nn_core.layers.activation import ELU as ELU
 from nn_core.layers.activation import GELU as GELU
@@ -101,7 +101,7 @@ if not TYPE_CHECKING:  # so that checkers report names that do not exist
 
     def __getattr__(name: str) -> object:
         """Raise an error that names what another library calls so."""
-        text = f"module 'nn_core.layers' has no attribute {name!r}{suggestion(name, __all__)}"
+        text = f"module 'nn_core.layers' has no attribute {name!r}{attribute_suggestion(__name__, name, __all__)}"
         raise UnknownAttributeError(text, name=name, obj=sys.modules[__name__])
 
 

@@ -3,11 +3,9 @@
 Modules are imported when a name of theirs is first used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from nn_core.engine.error_messages.synonyms import suggestion
-from nn_core.errors import UnknownAttributeError
+from nn_core.engine.dispatch.attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from nn_core.training.checkpoint import checkpoints_in as checkpoints_in
@@ -100,21 +98,9 @@ _MODULES: Final = {
     "triggers": ("Trigger", "at", "best", "early_stop", "every", "once"),
     "updater": ("Updater",),
 }
-_LAZY: Final = {name: f"nn_core.training.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [  # noqa: PLE0604  # the names are strings of the table
-    *_LAZY,
+    *(name for names in _MODULES.values() for name in names),
 ]
 
-
-def __getattr__(name: str) -> object:
-    module = _LAZY.get(name)
-    if module is None:
-        raise UnknownAttributeError(f"module 'nn_core.training' has no attribute {name!r}{suggestion(name, _LAZY)}")
-    value: object = getattr(import_module(module), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_LAZY)
+__getattr__, __dir__ = lazy_attributes(__name__, _MODULES)

@@ -86,7 +86,7 @@ def find_learning_rate(updater: Updater, low: float = 1e-7, high: float = 10.0, 
 
     Example:
         >>> from nn_core.training import Updater, find_learning_rate
-        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> from nn_core.data import data_iterator_simple
         >>> x, solver = nn.Variable((4, 2)), S.Sgd()
         >>> loss = F.mean((PF.affine(x, 1) - 3) ** 2)
         >>> solver.set_parameters(nn.get_parameters())

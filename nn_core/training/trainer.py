@@ -62,7 +62,7 @@ class Trainer:
         >>> import numpy as np
         >>> import nn_core as nn, nn_core.functions as F, nn_core.solvers as S
         >>> from nn_core.training import Trainer, Updater, every
-        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> from nn_core.data import data_iterator_simple
         >>> w = nn.Variable.from_numpy_array([3.0], need_grad=True)
         >>> x = nn.Variable((2, 1))
         >>> solver = S.Sgd(lr=0.5)

@@ -474,7 +474,7 @@ def early_stop(key: str, patience: int, mode: str, min_delta: float = 0.0, check
 
     Example:
         >>> from nn_core.training import Trainer, Updater, early_stop, every
-        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> from nn_core.data import data_iterator_simple
         >>> x = nn.Variable((2, 1))
         >>> loss = F.mean(PF.affine(x, 1) ** 2)
         >>> solver = S.Sgd(0.5)

@@ -94,7 +94,7 @@ class Updater:
 
     Example:
         >>> from nn_core.training import Updater
-        >>> from nn_core.utils.data_iterator import data_iterator_simple
+        >>> from nn_core.data import data_iterator_simple
         >>> x = nn.Variable((2, 3))
         >>> loss = F.mean(PF.affine(x, 1) ** 2)
         >>> solver = S.Adam()

@@ -9,9 +9,9 @@ from nn_core.data.source import DataSource as DataSource
 from nn_core.data.source import DataSourceWithMemoryCache as DataSourceWithMemoryCache
 from nn_core.data.source import SlicedDataSource as SlicedDataSource
 from nn_core.data.source import TransformedDataSource as TransformedDataSource
-from nn_core.data.split import ChosenDataSource as ChosenDataSource
-from nn_core.data.split import folds as folds
-from nn_core.data.split import split as split
+from nn_core.data.splitting import ChosenDataSource as ChosenDataSource
+from nn_core.data.splitting import folds as folds
+from nn_core.data.splitting import split as split
 from nn_core.engine.dispatch.attributes import module_attributes
 
 if not TYPE_CHECKING:  # so that checkers report names that do not exist

@@ -437,7 +437,7 @@ HINTS = {
     "F unknown: mse_loss": "did you mean 'squared_error'",
     "PF unknown: dense": "did you mean 'affine'",
     "S unknown: SGD": "did you mean 'Sgd'",
-    "nn unknown: Linear": "did you mean 'nn_core.parametric_functions.affine'",
+    "nn unknown: Linear": "did you mean 'nn_core.layers.Linear'",
     "F argument: unknown": "^relu: .*'inplce'; did you mean 'inplace'",
     "F argument: too many": "^relu: must get at most 4 positional arguments, got 5",
     "F input: missing": "^relu: input x must be a Variable",

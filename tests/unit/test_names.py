@@ -311,6 +311,6 @@ def test_other_words_of_the_field_are_hints(module: str, name: str, meant: str) 
 
 
 def test_functions_looked_for_in_the_package_are_hints() -> None:
-    for name, meant in (("Linear", "nn_core.parametric_functions.affine"), ("Varable", "Variable"), ("Tensor", "Variable")):
+    for name, meant in (("Linear", "nn_core.layers.Linear"), ("Varable", "Variable"), ("Tensor", "Variable")):
         with pytest.raises(AttributeError, match=f"did you mean '{meant}'\\?"):
             getattr(nn, name)

@@ -1,12 +1,14 @@
 """The offers of plugins as attributes of the module of their kind: ``S.Name``, ``PF.name`` (PEP 562)."""
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from nn_core.engine.dispatch.extension_registry import Offer
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.elsewhere import attribute_suggestion
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.errors import UnknownAttributeError
 
@@ -55,7 +57,7 @@ def module_attributes(
         # after the offers: a name says more than that of a plugin
         if name in PLUGINS.names():
             return PluginAttributes(kind, name, shown)
-        hint = suggestion(name, _own_names(module) | set(PLUGINS.names_of(kind)))
+        hint = attribute_suggestion(module, name, _own_names(module) | set(PLUGINS.names_of(kind)))
         text, cause = absence(PLUGINS, (kind,), name)
         raise UnknownAttributeError(
             f"module {module!r} has no attribute {name!r}, of its own or of a plugin{hint}{text}"
@@ -65,6 +67,23 @@ def module_attributes(
         return sorted({*_own_names(module), *filter(str.isidentifier, PLUGINS.names_of(kind))})
 
     return get, list_names
+
+
+def lazy_attributes(
+    package: str, modules: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose modules are imported when a name of theirs is first used."""
+    places = {name: f"{package}.{module}" for module, names in modules.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in places:
+            text = f"module {package!r} has no attribute {name!r}{attribute_suggestion(package, name, places)}"
+            raise UnknownAttributeError(text, name=name, obj=sys.modules[package])
+        value = getattr(import_module(places[name]), name)
+        vars(sys.modules[package])[name] = value
+        return value
+
+    return get, lambda: sorted(places)
 
 
 def hide_submodules(module: str) -> None:

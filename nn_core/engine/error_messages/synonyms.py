@@ -38,7 +38,8 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "cat": ("concatenate",), "concat": ("concatenate",), "permute": ("transpose",), "view": ("reshape",),
     "unsqueeze": ("expand_dims",), "bmm": ("batch_matmul",), "mm": ("matmul",), "clamp": ("clip",),
     "ravel": ("flatten",), "repeat": ("tile",), "roll": ("shift",), "detach": ("unlink",), "topk": ("top_k_data",),
-    "zeros": ("constant",), "ones": ("constant",), "full": ("constant",), "normal": ("randn",), "uniform": ("rand",),
+    "zeros": ("constant", "ConstantInitializer"), "ones": ("constant", "ConstantInitializer"), "full": ("constant",),
+    "normal": ("randn",), "uniform": ("rand",),
     "absolute": ("abs",), "negative": ("mul_scalar",), "silu": ("swish",), "hardswish": ("swish",), "eye": ("eye_like",),
     "hardtanh": ("hard_tanh",), "hardsigmoid": ("hard_sigmoid",), "logsigmoid": ("log_sigmoid",),
     "leakyrelu": ("leaky_relu",), "logsoftmax": ("log_softmax",), "inverse": ("batch_inv",), "det": ("batch_det",),
@@ -100,15 +101,21 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def meant(name: str, known: Collection[str]) -> list[str]:
     """Return the names in `known` that correspond to a name of another framework, best match first."""
-    plain = name.lower().replace("_", "")
-    for end in _ENDS:
-        plain = plain.removesuffix(end)
+    plain = plain_name(name)
     candidates = (*_SYNONYMS.get(plain, ()), _LAYERS.get(plain, ""), *_same_letters(plain, known))
     found = [own for own in candidates if own in known]
     if found or "Variable" not in known:
         return found
     parts = [own.split(".") for own in _SYNONYMS.get(plain, ()) if "." in own]
     return [f"{_PLACES[module]}.{function}" for module, function in parts]
+
+
+def plain_name(name: str) -> str:
+    """Return a name in lower case, without underscores and ends as in ``conv2d``."""
+    plain = name.lower().replace("_", "")
+    for end in _ENDS:
+        plain = plain.removesuffix(end)
+    return plain
 
 
 def _same_letters(name: str, known: Collection[str]) -> list[str]:

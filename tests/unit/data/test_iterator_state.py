@@ -25,7 +25,7 @@ from nn_core.data.source import (
     SlicedDataSource,
     TransformedDataSource,
 )
-from nn_core.data.split import ChosenDataSource
+from nn_core.data.splitting import ChosenDataSource
 from nn_core.errors import ArgumentError
 from tools.lanes.interrupts import Interrupts
 

@@ -18,7 +18,7 @@ from nn_core.data.file_patterns import files_of
 from nn_core.data.iterable import IterableDataSource
 from nn_core.data.iterator import DataIterator
 from nn_core.data.source import DataSourceWithMemoryCache, SimpleDataSource, SlicedDataSource, TransformedDataSource
-from nn_core.data.split import split
+from nn_core.data.splitting import split
 from nn_core.data.tar import TarDataSource
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from tests.unit.data import worker_sources as functions

@@ -9,7 +9,7 @@ import pytest
 from nn_core.data.array_sources import ArrayDataSource
 from nn_core.data.iterator import DataIterator
 from nn_core.data.source import DataSource, DataSourceWithMemoryCache, SimpleDataSource, SlicedDataSource
-from nn_core.data.split import ChosenDataSource
+from nn_core.data.splitting import ChosenDataSource
 
 RANDOM = np.random.RandomState(0)
 ARRAYS = {

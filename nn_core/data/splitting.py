@@ -26,7 +26,7 @@ class ChosenDataSource(OrderedDataSource):
         ArgumentError: when there is no position, or one that the source does not have.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> source = ChosenDataSource(SimpleDataSource(lambda i: i * i, 10), [3, 0])
         >>> source.size, source.next(), source.next()
         (2, (9,), (0,))
@@ -78,7 +78,7 @@ def split(source: DataSource, *fractions: float, seed: int | None = 0) -> list[C
         ArgumentError: when the fractions are not positive or leave nothing, or a part would be empty.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> train, valid = split(SimpleDataSource(lambda i: (i,), 10), 0.8)
         >>> train.size, valid.size
         (8, 2)
@@ -108,7 +108,7 @@ def folds(source: DataSource, n: int, seed: int | None = 0) -> list[tuple[Chosen
         ArgumentError: when there are less than two folds, or less samples than folds.
 
     Example:
-        >>> from nn_core.utils.data_source_implements import SimpleDataSource
+        >>> from nn_core.data import SimpleDataSource
         >>> [(train.size, valid.size) for train, valid in folds(SimpleDataSource(lambda i: (i,), 10), 4)]
         [(7, 3), (7, 3), (8, 2), (8, 2)]
     """
