@@ -346,23 +346,30 @@ def _rounded(length: int, capacity: int) -> int:
     return min(-(-length // step) * step, capacity)
 
 
-def checked_prompts(function: str, prompts: Sequence[Prompt]) -> list[Tokens]:
+def checked_prompts(function: str, prompts: Sequence[Prompt], n_tokens: int | None = None) -> list[Tokens]:
     """Return the tokens of each prompt as an array.
 
     Raises:
-        ArgumentError: when a prompt is empty, or holds something else than whole numbers.
+        ArgumentError: when a prompt is empty, or holds something else than tokens, which are below `n_tokens`.
     """
-    return [_tokens(function, prompt, number) for number, prompt in enumerate(prompts)]
+    return [_tokens(function, prompt, number, n_tokens) for number, prompt in enumerate(prompts)]
 
 
-def _tokens(function: str, prompt: Prompt, number: int) -> Tokens:
+def _tokens(function: str, prompt: Prompt, number: int, n_tokens: int | None) -> Tokens:
     tokens = np.asarray(prompt)
     if tokens.ndim != 1 or not tokens.size or tokens.dtype.kind not in "iu":
         raise ArgumentError(f"{function}: prompt {number} must hold at least one whole number, got {described(prompt)}")
+    wrong = tokens[tokens < 0] if n_tokens is None else tokens[(tokens < 0) | (tokens >= n_tokens)]
+    if wrong.size:
+        allowed = "of at least 0" if n_tokens is None else f"from 0 to {n_tokens - 1}"
+        raise ArgumentError(f"{function}: prompt {number} must hold tokens {allowed}, got {wrong[0]}")
     return tokens.astype(np.int64)
 
 
 def _stops(stop: int | Sequence[int] | None) -> frozenset[int]:
     if stop is None:
         return frozenset()
-    return frozenset(int(token) for token in np.atleast_1d(np.asarray(stop)))
+    tokens = np.atleast_1d(np.asarray(stop))
+    if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iu"):
+        raise ArgumentError(f"generate: stop must be a token or a list of some, which are whole numbers, got {described(stop)}")
+    return frozenset(tokens.tolist())

@@ -262,7 +262,7 @@ class GPT(Module):
             [4, 4]
         """
         several = is_several(prompt)
-        prompts = checked_prompts("generate", cast("Sequence[Prompt]", prompt if several else [prompt]))
+        prompts = checked_prompts("generate", cast("Sequence[Prompt]", prompt if several else [prompt]), self.n_tokens)
         count = checked_count("generate: length", length)
         longest = max((len(one) for one in prompts), default=0)
         if longest + count > self.n_positions:

@@ -109,6 +109,15 @@ OTHERS: dict[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "generate: text": (lambda: gpt().generate("hello", 2), ArgumentError, "^generate: prompt 0 must hold .*got 'hello'"),
     "generate: a number": (lambda: gpt().generate(3, 2), ArgumentError, "^generate: prompt 0 must hold .*got 3"),
     "generate: nothing": (lambda: gpt().generate([], 2), ArgumentError, r"^generate: prompt 0 must hold .*got \[\]"),
+    "generate: no token": (lambda: gpt().generate([1, 9], 1), ArgumentError, "^generate: prompt 0 .* from 0 to 4, got 9"),
+    "generate: below 0": (lambda: gpt().generate([[1], [-1]], 1), ArgumentError, "^generate: prompt 1 .* from 0 to 4, got -1"),
+    "generate: stop": (lambda: gpt().generate([1], 1, stop="."), ArgumentError, r"^generate: stop .* whole numbers, got '\.'"),
+    "affine: samples alone": (
+        lambda: PF.affine(nn.Variable((8,)), 3), ArgumentError, r"^affine: .*of 1 axis, got 1\n  hint: .*reshape\(x, \(-1, 1\)",
+    ),
+    "lstm: a size in place of a state": (
+        lambda: PF.lstm(nn.Variable((2, 3, 4)), 6), ArgumentError, "^lstm: h must be Variable, NdArray or None, got 6",
+    ),
     "generate: too long": (lambda: gpt().generate([1, 2], 9), ArgumentError, "^generate: .* at most 4, got 2 and 9"),
     "generate: temperature": (lambda: gpt().generate([1], 1, temperature=-1), ArgumentError, "^generate: temperature .*-1"),
     "generate: top_k": (lambda: gpt().generate([1], 1, top_k=0), ArgumentError, "^generate: top_k .*got 0"),

@@ -290,10 +290,9 @@ def _fits(value: Any, wanted: Any) -> bool:
         return True
     if isinstance(wanted, TypeVar):
         return wanted.__bound__ is None or _fits(value, wanted.__bound__)
-    origin = get_origin(wanted)
-    if origin is types.UnionType or str(origin) == "typing.Union":
+    if _is_union(wanted):
         return any(_fits(value, part) for part in get_args(wanted))
-    plain = wanted if origin is None else origin
+    plain = get_origin(wanted) or wanted
     if not _is_checkable(plain):
         return True
     if plain in (float, int):
@@ -317,9 +316,15 @@ def _names_of(wanted: Any) -> list[str]:
     """Return the names of the types that an annotation allows."""
     if isinstance(wanted, TypeVar):
         wanted = wanted.__bound__
-    parts = get_args(wanted) if get_origin(wanted) is types.UnionType else (wanted,)
-    names = [_name_of(part) for part in parts]
-    return ["None" if name == "NoneType" else name for name in dict.fromkeys(names)]
+    if not _is_union(wanted):
+        name = _name_of(wanted)
+        return ["None" if name == "NoneType" else name]
+    return list(dict.fromkeys(name for part in get_args(wanted) for name in _names_of(part)))
+
+
+def _is_union(wanted: Any) -> bool:
+    origin = get_origin(wanted)
+    return origin is types.UnionType or str(origin) == "typing.Union"
 
 
 def _words(names: Sequence[str]) -> str:

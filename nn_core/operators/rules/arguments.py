@@ -234,6 +234,10 @@ def _shape(name: str) -> _Check:
     return check
 
 
+#: What is missing where an argument is the usual one, and the input has no axis of features.
+_SAMPLES_FIRST: Final = "\n  hint: the first axis is that of samples; reshape(x, (-1, 1)) gives each of them one feature"
+
+
 def _axis(name: str) -> _Check:
     to_int = _int(name)
 
@@ -243,7 +247,9 @@ def _axis(name: str) -> _Check:
             return axis
         if -ndim <= axis < 0:
             return axis + ndim
-        raise ArgumentError(f"{name} must be in [{-ndim}, {ndim}) for an input of {ndim} axes, got {axis}")
+        axes = "1 axis" if ndim == 1 else f"{ndim} axes"
+        hint = _SAMPLES_FIRST if (axis, ndim) == (1, 1) else ""
+        raise ArgumentError(f"{name} must be in [{-ndim}, {ndim}) for an input of {axes}, got {axis}{hint}")
 
     return check
 

@@ -117,7 +117,7 @@ def test_refusals_name_the_function_the_argument_and_the_value(arg: ArgSpec, giv
 def test_defaults_of_axes_are_checked_against_the_input() -> None:
     spec = spec_with(ArgSpec("axis", "axis", "", default=1))
     assert resolve_args(spec, {}, (SHAPE,)) == {"axis": 1}
-    with pytest.raises(ArgumentError, match=r"test: axis must be in \[-1, 1\) for an input of 1 axes, got 1"):
+    with pytest.raises(ArgumentError, match=r"test: axis must be in \[-1, 1\) for an input of 1 axis, got 1"):
         resolve_args(spec, {}, ((3,),))
 
 
