@@ -305,6 +305,7 @@ class MonitorImageTile(MonitorImage):
             logger.info("iter=%d {%s} are written to %s.", index, self.name, path)
 
 
+@fitted
 def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any] | None = None) -> None:
     """Plot a file of MonitorSeries on the current axes of matplotlib.
 
@@ -329,6 +330,7 @@ def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any]
     _plot(table[:, 0], table[:, 1], "iteration", None, plot_kwargs)
 
 
+@fitted
 def plot_time_elapsed(
     filename: str | os.PathLike[str],
     elapsed: bool = False,
@@ -364,6 +366,7 @@ def plot_time_elapsed(
     _plot(table[:, 0], times / seconds[unit], "iteration", f"time [{unit}]", plot_kwargs)
 
 
+@fitted
 def tile_images(data: Array, padsize: int = 1, padval: float = 0) -> Array:
     """Put images into a square grid, row by row.
 

@@ -28,6 +28,7 @@ from nn_core.communicators.sharded_states import StateShards as StateShards
 from nn_core.communicators.sharded_states import shard_states as shard_states
 from nn_core.communicators.shards import Shards as Shards
 from nn_core.context import Context
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError
 
 __all__ = [
@@ -68,6 +69,7 @@ Comm = MultiProcessDataParallelCommunicator
 Dist = MultiProcessDataParallelCommunicator
 
 
+@fitted
 def DataParallelCommunicator(ctx: Context | None = None) -> Any:  # noqa: N802 # NNabla's name
     """NNabla's communicator of threads with a device each, which nn_core does not have.
 

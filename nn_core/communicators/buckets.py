@@ -13,6 +13,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import ALIGNMENT_BYTES, HOST, Space, ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.completion import Completed
 from nn_core.engine.graph.parameter_sources import HasParameters, ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, CommunicationError
@@ -107,6 +108,7 @@ class Buckets:
         [[0.5, 0.5], [0.5, 0.5]]
     """
 
+    @fitted
     def __init__(
         self,
         comm: Communicator,
@@ -302,6 +304,7 @@ def listed_parameters(parameters: ParameterSource | Iterable[Variable]) -> list[
     return list(parameters)
 
 
+@fitted
 def share_parameters(comm: Communicator, parameters: ParameterSource, group: str = WORLD) -> None:
     """Give the values of rank 0 to all ranks, so that all of them start alike.
 

@@ -31,6 +31,7 @@ from nn_core.communicators.reduced_arrays import Live, live_arrays, packs, singl
 from nn_core.communicators.reduction_tree import tree_all_reduce
 from nn_core.context import Context, checked_context
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, CommunicationError, DTypeError, LostRankError
 from nn_core.logger import logger
 from nn_core.settings import settings
@@ -63,6 +64,7 @@ class Communicator:
         (0, 1)
     """
 
+    @fitted
     def __init__(
         self,
         ctx: Context | None = None,

@@ -13,6 +13,7 @@ from nn_core.communicators.communicator import WORLD, Communicator
 from nn_core.communicators.pieces import Bucket, Piece, bucketed
 from nn_core.communicators.sharded_gradients import DividedGradients, GradientBucket, GradientSums
 from nn_core.engine.arrays.synced import HOST
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, CommunicationError
 from nn_core.solvers import Lamb, Lars
 from nn_core.solvers.base import Solver
@@ -257,6 +258,7 @@ class StateShards:
         with_gradients: Whether the gradients are divided, too.
     """
 
+    @fitted
     def __init__(self, comm: Communicator, solver: Solver, groups: ShardedGroups, *, with_gradients: bool) -> None:
         self.solver = solver
         self.with_gradients = with_gradients
@@ -323,6 +325,7 @@ class StateShards:
         return self._groups
 
 
+@fitted
 def shard_states(
     comm: Communicator,
     solver: Solver,

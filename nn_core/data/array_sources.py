@@ -13,7 +13,7 @@ from nn_core.data.memory_map import identities_of, with_maps, without_maps
 from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Rows, Sample
 from nn_core.data.stored_rows import StoredRows
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.files.atomic import require_regular
 from nn_core.files.hdf5 import require_stored
@@ -54,6 +54,7 @@ class ArrayDataSource(OrderedDataSource):
         (3, [1.0, 0.0, 0.0])
     """
 
+    @fitted
     def __init__(self, arrays: Mapping[str, Any], shuffle: bool = False, rng: Rng | None = None) -> None:
         if not isinstance(arrays, Mapping):
             raise ArgumentError(
@@ -110,6 +111,7 @@ class NumpyDataSource(ArrayDataSource):
         ('x', 'y')
     """
 
+    @fitted
     def __init__(
         self,
         files: Mapping[str, str | os.PathLike[str]] | str | os.PathLike[str],
@@ -156,6 +158,7 @@ class Hdf5DataSource(OrderedDataSource):
         [1.0, 0.0, 0.0]
     """
 
+    @fitted
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -231,6 +234,7 @@ class ImageDataSource(OrderedDataSource):
         (3, 8, 8)
     """
 
+    @fitted
     def __init__(
         self,
         paths: Sequence[str | os.PathLike[str]],
@@ -287,6 +291,7 @@ class ImageFolderDataSource(ImageDataSource):
         (2, ['cat', 'dog'])
     """
 
+    @fitted
     def __init__(
         self,
         folder: str | os.PathLike[str],

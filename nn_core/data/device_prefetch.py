@@ -10,7 +10,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import HOST, Space, ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
 
 
@@ -45,6 +45,7 @@ class DevicePrefetcher:
         [[0, 0, 0], [1, 1, 1]]
     """
 
+    @fitted
     def __init__(self, data: Batches, context: Context | None = None) -> None:
         if not callable(getattr(data, "next", None)):
             raise ArgumentError(f"DevicePrefetcher: data must have a method next, as DataIterator has, got {described(data)}")

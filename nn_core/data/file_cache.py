@@ -30,6 +30,7 @@ from nn_core.data.cache_files import FORMATS, CacheFormat, format_of, reading, v
 from nn_core.data.cache_names import as_csv as as_csv
 from nn_core.data.cache_names import is_file_name, require_prefix
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import atomic_writer, open_to_read, read_file, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
@@ -79,6 +80,7 @@ class CacheDataSource(OrderedDataSource):
         (10, (array([0, 0, 0]),))
     """
 
+    @fitted
     def __init__(
         self,
         cachedir: str | os.PathLike[str],
@@ -213,6 +215,7 @@ class DataSourceWithFileCache(OrderedDataSource):
         (array([0, 0, 0]),)
     """
 
+    @fitted
     def __init__(
         self,
         data_source: DataSource,

@@ -9,7 +9,7 @@ import numpy as np
 
 from nn_core.data.blocks import Blocks
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import checked_count, described
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.random import Rng
 
@@ -49,6 +49,7 @@ class IterableDataSource(OrderedDataSource):
         (50, ('x0', 'x1'))
     """
 
+    @fitted
     def __init__(
         self,
         make: MakeSamples | Iterable[Any],

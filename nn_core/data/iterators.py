@@ -10,7 +10,7 @@ from nn_core.data.iterator import Callback, DataIterator
 from nn_core.data.plugin_sources import with_offered_cache
 from nn_core.data.source import DataSource, DataSourceWithMemoryCache, SimpleDataSource
 from nn_core.data.table import CsvDataSource
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted
 from nn_core.random import Rng
 
 
@@ -157,6 +157,7 @@ def data_iterator_csv_dataset(
     )
 
 
+@fitted
 def data_iterator_cache(
     uri: str | os.PathLike[str],
     batch_size: int,

@@ -17,7 +17,7 @@ from nn_core.data.file_patterns import Files, files_of
 from nn_core.data.images import read_stored_image
 from nn_core.data.sound import read_sound
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import checked_count
+from nn_core.engine.error_messages.refusal import checked_count, fitted
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files.atomic import require_regular
 from nn_core.random import Rng
@@ -67,6 +67,7 @@ class ParquetDataSource(OrderedDataSource):
         (4, ('x', 'y'))
     """
 
+    @fitted
     def __init__(
         self,
         path: Files,

@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.data.blocks import Blocks, fixed_blocks
 from nn_core.data.source import DataSource, OrderedDataSource, Rows, Sample
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng
 
@@ -63,6 +63,7 @@ class ChosenDataSource(OrderedDataSource):
         return (self._source,)
 
 
+@fitted
 def split(source: DataSource, *fractions: float, seed: int | None = 0) -> list[ChosenDataSource]:
     """Divide the samples of a source.
 
@@ -83,7 +84,8 @@ def split(source: DataSource, *fractions: float, seed: int | None = 0) -> list[C
         >>> train.size, valid.size
         (8, 2)
     """
-    if not fractions or min(fractions) <= 0 or sum(fractions) >= 1:
+    are_numbers = bool(fractions) and all(isinstance(share, (int, float)) for share in fractions)
+    if not are_numbers or min(fractions) <= 0 or sum(fractions) >= 1:
         raise ArgumentError(f"split: fractions must be positive and leave something for the last part, got {fractions}")
     order = _dealt(source.size, seed)
     ends = [0, *[round(source.size * share) for share in np.cumsum(fractions)], source.size]
@@ -92,6 +94,7 @@ def split(source: DataSource, *fractions: float, seed: int | None = 0) -> list[C
     return [ChosenDataSource(source, order[start:end]) for start, end in pairwise(ends)]
 
 
+@fitted
 def folds(source: DataSource, n: int, seed: int | None = 0) -> list[tuple[ChosenDataSource, ChosenDataSource]]:
     """Divide the samples of a source for cross-validation.
 

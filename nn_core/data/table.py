@@ -12,7 +12,7 @@ import numpy as np
 from nn_core.data.csv_rows import CsvRows
 from nn_core.data.readers import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.random import Rng
 
@@ -47,6 +47,7 @@ class CsvDataSource(OrderedDataSource):
         (array([1., 2.], dtype=float32), array([0.], dtype=float32))
     """
 
+    @fitted
     def __init__(
         self,
         filename: str | os.PathLike[str],

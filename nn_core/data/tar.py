@@ -13,7 +13,7 @@ from nn_core.data.blocks import Blocks
 from nn_core.data.file_patterns import Files, files_of
 from nn_core.data.readers import reader_of
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import checked_count
+from nn_core.engine.error_messages.refusal import checked_count, fitted
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files.atomic import open_to_read, require_regular
 from nn_core.files.naming import naming_file
@@ -63,6 +63,7 @@ class TarDataSource(OrderedDataSource):
         (3, ('cls',), (array([0], dtype=int32),))
     """
 
+    @fitted
     def __init__(
         self,
         path: Files,

@@ -13,7 +13,7 @@ import nn_core.functions as F
 from nn_core.auto_forward import auto_forward
 from nn_core.context import get_current_context
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import checked_count, described
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.models.sampling import Sampler, Scores, Tokens
 from nn_core.variable import Variable
@@ -51,6 +51,7 @@ class Cache:
         [5, 5]
     """
 
+    @fitted
     def __init__(self, n_sequences: int, capacity: int) -> None:
         self.n_sequences = checked_count("Cache: n_sequences", n_sequences)
         self.capacity = checked_count("Cache: capacity", capacity)
@@ -160,6 +161,7 @@ class Decoder:
         (1,)
     """
 
+    @fitted
     def __init__(self, network: Callable[[Variable, Cache], Variable], n_sequences: int, capacity: int) -> None:
         self._network = network
         self.cache = Cache(n_sequences, capacity)
@@ -300,6 +302,7 @@ _KEPT_BYTES: Final = 2**26
 _KEPT: Final[WeakKeyDictionary[Module, tuple[tuple[Any, ...], list[Variable], Decoder]]] = WeakKeyDictionary()
 
 
+@fitted
 @contextmanager
 def decoder_of(network: Module, parameters: list[Variable], n_sequences: int, length: int, longest: int) -> Iterator[Decoder]:
     """Give a decoder for a network: that of the last call, if it fits and nobody uses it, or a new one.
@@ -371,5 +374,7 @@ def _stops(stop: int | Sequence[int] | None) -> frozenset[int]:
         return frozenset()
     tokens = np.atleast_1d(np.asarray(stop))
     if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iu"):
-        raise ArgumentError(f"generate: stop must be a token or a list of some, which are whole numbers, got {described(stop)}")
+        raise ArgumentError(
+            f"generate: stop must be a token or a list of some, which are whole numbers, got {described(stop)}"
+        )
     return frozenset(tokens.tolist())

@@ -9,7 +9,7 @@ from typing import Any, cast
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import checked_count, described
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.initializer import NormalInitializer
 from nn_core.models.decoding import Cache, Prompt, checked_prompts, decoder_of, is_several
@@ -41,6 +41,7 @@ class Block(Module):
         (2, 5, 16)
     """
 
+    @fitted
     def __init__(
         self,
         n_features: int,
@@ -104,6 +105,7 @@ class VisionTransformer(Module):
         (2, 5)
     """
 
+    @fitted
     def __init__(
         self,
         image_size: int = 224,
@@ -182,6 +184,7 @@ class GPT(Module):
         (2, 8, 100)
     """
 
+    @fitted
     def __init__(
         self,
         n_tokens: int = 50257,

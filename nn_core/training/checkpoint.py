@@ -15,6 +15,7 @@ import nn_core
 from nn_core import random
 from nn_core.context import get_current_context
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import require_like
 from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
@@ -168,6 +169,7 @@ def restore_snapshot(function: str, snapshot: Snapshot, **objects: Any) -> dict[
     return dict(snapshot.values)
 
 
+@fitted
 def save_checkpoint(path: PathLike, **objects: Any) -> None:
     """Write all that training depends on to one file: the objects that are given, and the state of random numbers.
 
@@ -198,6 +200,7 @@ def save_checkpoint(path: PathLike, **objects: Any) -> None:
     write_snapshot(path, take_snapshot(**objects))
 
 
+@fitted
 def load_checkpoint(path: PathLike, **objects: Any) -> dict[str, Any]:
     """Continue where `save_checkpoint` was called: set the states of the objects and of random numbers.
 
@@ -247,6 +250,7 @@ def number_of(path: Path) -> int:
     return int(match["number"])
 
 
+@fitted
 def checkpoints_in(folder: PathLike, prefix: str = "checkpoint") -> list[Path]:
     """Return the checkpoints in a folder, the largest number first; the times of files mean nothing.
 
@@ -297,6 +301,7 @@ def newest_whole(function: str, folder: PathLike, prefix: str = "checkpoint") ->
     ) from first
 
 
+@fitted
 def load_newest_checkpoint(folder: PathLike, prefix: str = "checkpoint", **objects: Any) -> dict[str, Any] | None:
     """Continue from the newest checkpoint in `folder` that reads whole.
 

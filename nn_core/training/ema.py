@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
@@ -44,6 +45,7 @@ class MovingAverage:
     phase: Final = "edit"
     every = every(1)
 
+    @fitted
     def __init__(self, parameters: ParameterSource, decay: float = 0.999) -> None:
         found = parameters_of("MovingAverage", parameters, argument="parameters")
         require_some("MovingAverage", parameters, found)

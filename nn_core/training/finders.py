@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.machine import memory_limit, physical_memory
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
@@ -66,6 +67,7 @@ class LearningRates:
         return self.rates[int(np.argmin(np.gradient(means))) + width // 2]
 
 
+@fitted
 def find_learning_rate(updater: Updater, low: float = 1e-7, high: float = 10.0, iterations: int = 100) -> LearningRates:
     """Train with growing learning rates until the loss diverges, then return to where training was.
 
@@ -168,6 +170,7 @@ class BatchSizes:
         return next(size for size, speed in zip(self.sizes, self.samples_per_second, strict=True) if speed >= limit)
 
 
+@fitted
 def find_batch_size(
     make: Callable[[int], Callable[[], object]], start: int = 1, at_most: int = 65536, memory_mb: float | None = None
 ) -> BatchSizes:

@@ -83,6 +83,7 @@ class Fit:
         True
     """
 
+    @fitted
     def __init__(
         self,
         network: Network,

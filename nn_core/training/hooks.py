@@ -45,6 +45,7 @@ def clip_values(low: float, high: float) -> GradientHook:
     return hook
 
 
+@fitted
 def lasso(rate: float) -> GradientHook:
     """Add the gradient of rate * |w| to the gradients: g = g + rate * sign(w), with sign(0) = 0.
 
@@ -72,6 +73,7 @@ def lasso(rate: float) -> GradientHook:
     return hook
 
 
+@fitted
 def gradient_noise(eta: float = 0.01, gamma: float = 0.55, seed: int = 0) -> GradientHook:
     """Add noise to the gradients that decreases in the course of training.
 

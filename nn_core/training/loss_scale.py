@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 
@@ -40,6 +41,7 @@ class LossScale:
     #: A step is taken exactly if its gradients are finite; a subclass whose `step` decides otherwise says False.
     follows_finiteness: ClassVar[bool] = True
 
+    @fitted
     def __init__(
         self,
         scale: float = 2.0**15,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_core import functions as F
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.function import PythonFunction
 from nn_core.typing import Array
@@ -16,6 +16,7 @@ from nn_core.variable import Variable
 _EPS = 1e-12
 
 
+@fitted
 def cross_entropy(
     x: Variable, t: Variable, label_smoothing: float = 0.0, class_weight: Sequence[float] | None = None
 ) -> Variable:
@@ -65,6 +66,7 @@ def cross_entropy(
     return loss if class_weight is None else loss / F.mean(of_label)
 
 
+@fitted
 def focal_loss(x: Variable, t: Variable, gamma: float = 2.0, class_weight: Sequence[float] | None = None) -> Variable:
     """Return the focal loss, a cross entropy in which samples that are sure and right hardly count.
 
@@ -106,6 +108,7 @@ def focal_loss(x: Variable, t: Variable, gamma: float = 2.0, class_weight: Seque
     return F.reshape(F.embed(labels, weights), labels.shape) * loss
 
 
+@fitted
 def triplet_loss(anchor: Variable, positive: Variable, negative: Variable, margin: float = 1.0) -> Variable:
     """Return the triplet loss of embeddings: ``max(0, |a - p| - |a - n| + margin)`` with Euclidean distances.
 
@@ -136,6 +139,7 @@ def triplet_loss(anchor: Variable, positive: Variable, negative: Variable, margi
     return F.relu(_distance(anchor, positive) - _distance(anchor, negative) + margin)
 
 
+@fitted
 def cosine_embedding_loss(a: Variable, b: Variable, t: Variable, margin: float = 0.0) -> Variable:
     """Return the loss of pairs of embeddings by their cosine.
 
@@ -174,6 +178,7 @@ def cosine_embedding_loss(a: Variable, b: Variable, t: Variable, margin: float =
     return F.where(F.greater_scalar(signs, 0), 1 - cosine, F.relu(cosine - margin))
 
 
+@fitted
 def ctc_loss(
     x: Variable, t: Variable, x_lengths: Variable | None = None, t_lengths: Variable | None = None, blank: int = 0
 ) -> Variable:

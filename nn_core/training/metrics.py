@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
 
@@ -34,6 +35,7 @@ class Metric:
         {'': 2.0}
     """
 
+    @fitted
     def __init__(self, y: Variable, t: Variable) -> None:
         self.variables = (y, t)
         self.reset()
@@ -79,6 +81,7 @@ class Accuracy(Metric):
         {'': 0.5}
     """
 
+    @fitted
     def __init__(self, y: Variable, t: Variable, top: int = 1) -> None:
         if top < 1:
             raise ArgumentError(f"Accuracy: top must be at least 1, got {top}")

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.training.metrics import Accuracy, Array, Confusion, Metric, RegressionErrors
 from nn_core.variable import Variable
@@ -33,6 +33,7 @@ class FunctionMetric(Metric):
         {'': 2.0}
     """
 
+    @fitted
     def __init__(self, y: Variable, t: Variable, function: Callable[[Array, Array], float]) -> None:
         self._function = function
         super().__init__(y, t)
@@ -76,6 +77,7 @@ class AreaUnderCurve(FunctionMetric):
         {'': 0.75}
     """
 
+    @fitted
     def __init__(self, y: Variable, t: Variable) -> None:
         super().__init__(y, t, _area)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.context_values import Ambient
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.training.summary import Summary
@@ -30,6 +31,7 @@ class Observation(Mapping[str, float]):
 
     __slots__ = ("_is_lazy", "_pending", "_summaries")
 
+    @fitted
     def __init__(self, lazy: bool = False) -> None:
         self._is_lazy = lazy
         self._pending: dict[str, tuple[Any, float]] = {}
@@ -130,6 +132,7 @@ def report_value(name: str, value: Any, weight: float) -> None:
         observation.add(scope + name, value, weight)
 
 
+@fitted
 @contextmanager
 def report_scope(name: str) -> Iterator[None]:
     """Put ``name/`` in front of what is reported inside a ``with`` block.

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.limits import TimeLimit, deadline_of
 from nn_core.logger import logger
 from nn_core.settings import settings
@@ -55,6 +56,7 @@ class StopSignals:
         2
     """
 
+    @fitted
     def __init__(self, time_limit: TimeLimit | None = None) -> None:
         limit = settings().time_limit if time_limit is None else time_limit
         self.received: signal.Signals | None = None

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.schemas import checked_state
 
 
@@ -21,6 +22,7 @@ class Summary:
 
     __slots__ = ("_squares", "mean", "weight")
 
+    @fitted
     def __init__(self) -> None:
         self.weight = 0.0
         self.mean = math.nan

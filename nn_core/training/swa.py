@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
@@ -56,6 +56,7 @@ class WeightAverage:
     phase: Final = "edit"
     every = every(1, "epoch")
 
+    @fitted
     def __init__(self, parameters: Mapping[str, Variable], start: int = 0) -> None:
         if not isinstance(parameters, Mapping):
             raise ArgumentError(f"WeightAverage: parameters must be Variables by name, got {described(parameters)}")
@@ -115,6 +116,7 @@ class WeightAverage:
         self._means = {name: np.array(values, np.float64) for name, values in state["means"].items()}
 
 
+@fitted
 def renew_statistics(
     output: Variable,
     inputs: Sequence[Variable],

@@ -12,7 +12,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.communicators.elastic import fill_up, join
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.runtime.limits import TimeLimit
 from nn_core.engine.runtime.schemas import checked_state_without
 from nn_core.errors import ArgumentError, CommunicationError
@@ -75,6 +75,7 @@ class Trainer:
         [1.0]
     """
 
+    @fitted
     def __init__(
         self,
         updater: Updater,

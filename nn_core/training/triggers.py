@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 
@@ -378,6 +379,7 @@ class _EarlyStop(Watched):
         self._failures = state["failures"]
 
 
+@fitted
 def every(period: float, unit: str = "iteration") -> Trigger:
     """Fire each time when `period` units more have passed; exact for fractions of epochs, too.
 
@@ -399,6 +401,7 @@ def every(period: float, unit: str = "iteration") -> Trigger:
     return _Every(period, unit)
 
 
+@fitted
 def at(*points: float, unit: str = "iteration") -> Trigger:
     """Fire when these points are reached, counted from the start of training.
 
@@ -420,6 +423,7 @@ def at(*points: float, unit: str = "iteration") -> Trigger:
     return _At(points, unit)
 
 
+@fitted
 def once() -> Trigger:
     """Fire after the first iteration, and not again when training is resumed.
 
@@ -435,6 +439,7 @@ def once() -> Trigger:
     return _Once()
 
 
+@fitted
 def best(key: str, mode: str, min_delta: float = 0.0) -> Watched:
     """Fire when a reported value is better than all before.
 
@@ -459,6 +464,7 @@ def best(key: str, mode: str, min_delta: float = 0.0) -> Watched:
     return _Best("best", key, mode, min_delta)
 
 
+@fitted
 def early_stop(key: str, patience: int, mode: str, min_delta: float = 0.0, check_finite: bool = True) -> Trigger:
     """Fire when a reported value has not become better for `patience` reports in a row, or is not finite.
 

@@ -11,7 +11,7 @@ from nn_core import random
 from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import checked_count
+from nn_core.engine.error_messages.refusal import checked_count, fitted
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
@@ -106,6 +106,7 @@ class Updater:
         1
     """
 
+    @fitted
     def __init__(
         self,
         data: Data,

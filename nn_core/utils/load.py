@@ -3,9 +3,11 @@
 from typing import Any
 
 from nn_core.context import Context
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.files.network_package import network_part
 
 
+@fitted
 def load(
     filenames: Any,
     prepare_data_iterator: bool = True,

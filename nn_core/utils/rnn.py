@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import nn_core.functions as F
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
 
@@ -27,6 +28,7 @@ class PackedSequence:
     unsorted_indices: Variable | None = None
 
 
+@fitted
 def pad_sequence(sequences: Sequence[Variable], batch_first: bool = False, padding_value: float = 0.0) -> Variable:
     """Put sequences side by side and fill them up to the length of the longest.
 
@@ -57,6 +59,7 @@ def pad_sequence(sequences: Sequence[Variable], batch_first: bool = False, paddi
     return F.stack(*padded, axis=0 if batch_first else 1)
 
 
+@fitted
 def pack_padded_sequence(
     padded_sequence: Variable, lengths: Variable, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -108,6 +111,7 @@ def pack_padded_sequence(
     return packed
 
 
+@fitted
 def pack_sequence(sequences: Sequence[Variable], batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences of different lengths.
 
@@ -133,6 +137,7 @@ def pack_sequence(sequences: Sequence[Variable], batch_first: bool = False, enfo
     return pack_padded_sequence(padded, lengths, batch_first, enforce_sorted)
 
 
+@fitted
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,

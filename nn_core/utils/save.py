@@ -4,10 +4,12 @@ import os
 from collections.abc import Mapping
 from typing import IO, Any
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.files.network_package import network_part
 
 
+@fitted
 def save(
     filename: str | os.PathLike[str] | IO[bytes],
     contents: Mapping[str, Any],
@@ -60,6 +62,7 @@ def save(
     )
 
 
+@fitted
 def create_proto(
     contents: Mapping[str, Any],
     include_params: bool = False,

@@ -113,7 +113,7 @@ OTHERS: dict[str, tuple[Callable[[], object], type[NNCoreError], str]] = {
     "generate: below 0": (lambda: gpt().generate([[1], [-1]], 1), ArgumentError, "^generate: prompt 1 .* from 0 to 4, got -1"),
     "generate: stop": (lambda: gpt().generate([1], 1, stop="."), ArgumentError, r"^generate: stop .* whole numbers, got '\.'"),
     "affine: samples alone": (
-        lambda: PF.affine(nn.Variable((8,)), 3), ArgumentError, r"^affine: .*of 1 axis, got 1\n  hint: .*reshape\(x, \(-1, 1\)",
+        lambda: PF.affine(nn.Variable((8,)), 3), ArgumentError, r"^affine: .*of 1 axis, got 1\n  hint: .*reshape\(x, ",
     ),
     "lstm: a size in place of a state": (
         lambda: PF.lstm(nn.Variable((2, 3, 4)), 6), ArgumentError, "^lstm: h must be Variable, NdArray or None, got 6",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nn_core.engine.error_messages.refusal import checked_count
+from nn_core.engine.error_messages.refusal import checked_count, fitted
 from nn_core.engine.graph.parameter_sources import ParameterSource
 from nn_core.engine.runtime.html import framed
 from nn_core.errors import ArgumentError
@@ -57,6 +57,7 @@ class SimpleGraph:
         True
     """
 
+    @fitted
     def __init__(
         self,
         format: str = "png",  # noqa: A002  # NNabla's name

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.experimental.viewers.dot import graph_dot
 from nn_core.experimental.viewers.page import graph_page
 from nn_core.training.triggers import once
@@ -21,6 +22,7 @@ class DumpGraph:
     every = once()
     first_rank_only = True
 
+    @fitted
     def __init__(self, variable: Variable, path: str = "graph.html") -> None:
         self._variable = variable
         self._path = path

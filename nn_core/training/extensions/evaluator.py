@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nn_core.communicators import Communicator
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.node import forward_order
 from nn_core.errors import ArgumentError
 from nn_core.solvers.schedule_free import Averaging
@@ -56,6 +57,7 @@ class Evaluator:
 
     phase = "measure"
 
+    @fitted
     def __init__(
         self,
         data: Any,

@@ -9,6 +9,7 @@ from typing import IO, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError
 from nn_core.training.extensions.averages import Averages
 from nn_core.training.reporting import report
@@ -85,6 +86,7 @@ class StepTimes(Averages):
 
     phase = "measure"
 
+    @fitted
     def __init__(self, *keys: str, slow: float = 1.3, file: IO[str] | None = None, line: bool = True) -> None:
         super().__init__(keys)
         if not slow > 1:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.training.extensions.averages import Averages
@@ -34,6 +35,7 @@ class Plot(Averages):
 
     first_rank_only = True
 
+    @fitted
     def __init__(self, *keys: str, path: str = "plot.png", x: str = "iteration") -> None:
         super().__init__(keys)
         if not keys:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nn_core.engine.error_messages.refusal import checked_count
+from nn_core.engine.error_messages.refusal import checked_count, fitted
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
@@ -43,6 +43,7 @@ class ReduceOnPlateau(Averages):
 
     phase = "read"
 
+    @fitted
     def __init__(
         self,
         key: str,

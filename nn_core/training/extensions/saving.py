@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.limits import seconds_of
 from nn_core.errors import ArgumentError, DiskFullError
 from nn_core.files import extension_of, writing_into
@@ -55,6 +56,7 @@ class Checkpoint:
     phase = "save"
     first_rank_only = True
 
+    @fitted
     def __init__(
         self,
         keep: int | None = 3,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.files import atomic_writer, open_to_read, require_regular
 from nn_core.files.atomic import is_full
@@ -41,6 +42,7 @@ class Log(Averages):
 
     first_rank_only = True
 
+    @fitted
     def __init__(self, *keys: str, path: str = "log.jsonl") -> None:
         super().__init__(keys)
         self.entries: list[dict[str, Any]] = []
@@ -170,6 +172,7 @@ class Print(Averages):
 
     first_rank_only = True
 
+    @fitted
     def __init__(self, *keys: str, file: IO[str] | None = None) -> None:
         super().__init__()
         self._columns = keys

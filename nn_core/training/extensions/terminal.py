@@ -4,6 +4,7 @@ import sys
 import time
 from typing import IO, Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.training.extensions.bars import Bar, is_notebook, make_bar, make_notebook_bar, require_library
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, every
@@ -37,6 +38,7 @@ class Progress:
     phase = "read"
     first_rank_only = True
 
+    @fitted
     def __init__(self, *keys: str, interval: int = 10, file: IO[str] | None = None, library: str = "tqdm") -> None:
         require_library(library)
         self.every: Trigger = every(interval)

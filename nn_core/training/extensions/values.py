@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.solvers.base import Solver
@@ -50,6 +50,7 @@ class Schedule:
     phase = "edit"
     every = every(1)
 
+    @fitted
     def __init__(self, scheduler: BaseLearningRateScheduler | Callable[[int], float], solver: str = "main") -> None:
         is_function = not isinstance(scheduler, BaseLearningRateScheduler)
         if is_function and not callable(scheduler):
@@ -68,6 +69,7 @@ class Schedule:
         solver.set_learning_rate(self._rate(trainer.iteration))
 
 
+@fitted
 def observe(key: str, function: Callable[[Trainer], Any]) -> Callable[[Trainer], None]:
     """Return an extension that reports ``function(trainer)`` as `key`, in each iteration in which its trigger fires.
 
@@ -109,6 +111,7 @@ class FailOnNonFinite:
     phase = "read"
     every = every(1)
 
+    @fitted
     def __init__(self, *keys: str) -> None:
         self._keys = keys
 
@@ -145,6 +148,7 @@ class Statistics:
 
     phase = "measure"
 
+    @fitted
     def __init__(
         self,
         parameters: ParameterSource | None = None,

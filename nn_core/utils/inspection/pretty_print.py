@@ -7,6 +7,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.parameter_sources import scopes_of_parameters
 from nn_core.function import Function
 from nn_core.variable import Variable
@@ -32,6 +33,7 @@ class PrettyPrinter:
         functions: A description of each function, as lines of text.
     """
 
+    @fitted
     def __init__(self, summary: bool = False, hidden: bool = False) -> None:
         self.functions: list[str] = []
         self._summary = summary
@@ -69,6 +71,7 @@ class PrettyPrinter:
         return "\n".join(self.functions)
 
 
+@fitted
 def pprint(
     v: Variable,
     forward: bool = False,

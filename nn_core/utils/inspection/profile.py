@@ -12,6 +12,7 @@ from nn_core.context import get_current_context
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.function import Function
 from nn_core.utils.inspection.base import FunctionHookCallbackBase
 
@@ -34,6 +35,7 @@ class CpuTimerCallback(FunctionHookCallbackBase):
             pass and its name, "0:Affine".
     """
 
+    @fitted
     def __init__(self, ext_name: str | None = None, device_id: str = "0") -> None:
         self.seconds: dict[str, list[float]] = {}
         self._space = space_of(get_backend(ext_name or get_current_context().entries[0][0]), device_id)
@@ -110,6 +112,7 @@ class TimeProfiler(FunctionHookCallbackBase):
         ['0:ReLU', '1:Sum']
     """
 
+    @fitted
     def __init__(self, ext_name: str | None = None, device_id: str = "0") -> None:
         self._ext_name = ext_name
         self._device_id = device_id

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.graph.hooks import set_function_post_hook, unset_function_post_hook
 from nn_core.errors import ArgumentError, ArgumentTypeError
 from nn_core.function import Function
@@ -37,6 +37,7 @@ class NanInfTracer(FunctionHookCallbackBase):
         ValueError: forward of Log must be finite, got NaN in output 0
     """
 
+    @fitted
     def __init__(self, trace_nan: bool = True, trace_inf: bool = True, need_details: bool = True) -> None:
         if not (trace_nan or trace_inf):
             raise ArgumentError("NanInfTracer: at least one of trace_nan and trace_inf must be True, got False for both")

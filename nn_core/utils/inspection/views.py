@@ -3,9 +3,11 @@
 from typing import Any
 
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.variable import Variable
 
 
+@fitted
 def view(v: Variable, viewer: str) -> Any:
     """Show the graph that ends in a variable, by a viewer of a plugin.
 

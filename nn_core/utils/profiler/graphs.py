@@ -10,6 +10,7 @@ import nn_core
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.parameter_sources import scopes_of_parameters
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
@@ -41,6 +42,7 @@ class ProfileStat(NamedTuple):
     n_run: int
 
 
+@fitted
 def convert_time_scale(sec: float, format: str = "m") -> str:  # noqa: A002  # NNabla's name
     """Seconds as text in milliseconds ("m"), microseconds ("u") or nanoseconds ("n"), eight digits.
 
@@ -82,6 +84,7 @@ class GraphProfiler:
         ['Tanh', 'Sum']
     """
 
+    @fitted
     def __init__(
         self,
         graph: Variable,
@@ -206,6 +209,7 @@ class GraphProfilerCsvWriter:
         file: File to write to; None: standard output.
     """
 
+    @fitted
     def __init__(self, gb: GraphProfiler, file: IO[str] | None = None) -> None:
         self._profiler = gb
         self._writer = csv.writer(sys.stdout if file is None else file, lineterminator="\n")

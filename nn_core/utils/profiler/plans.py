@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from nn_core.engine.arrays.synced import HOST, ready
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.backward_data import BackwardPlan
 from nn_core.engine.graph.node import Node
 from nn_core.engine.graph.parameter_sources import scopes_of_parameters
@@ -82,6 +83,7 @@ class Profiler:
     phase = "read"
     name = "profile"
 
+    @fitted
     def __init__(self, max_runs: int = 1000) -> None:
         if max_runs < 0:
             raise ArgumentError(f"Profiler: max_runs must be at least 0, got {max_runs}")
