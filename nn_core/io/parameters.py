@@ -109,9 +109,8 @@ class LoadReport:
         return not (self.created or self.missing or self.unexpected or self.reshaped)
 
     def __str__(self) -> str:
-        parts = [f"{len(self.loaded)} loaded"]
-        for what in ("created", "missing", "unexpected"):
-            names = getattr(self, what)
+        parts = [f"{len(self.loaded) + len(self.created)} loaded"]
+        for what, names in (("of them new", self.created), ("missing", self.missing), ("unexpected", self.unexpected)):
             parts += [f"{len(names)} {what}: {_listed(names)}"] if names else []
         if self.reshaped:
             shapes = [f"{name} {have} (file: {got})" for name, (have, got) in self.reshaped.items()]
@@ -164,7 +163,7 @@ def load_parameters(
         >>> file = io.BytesIO()
         >>> nn.save_parameters(file, {"w": w}, extension=".npz")
         >>> print(nn.load_parameters(io.BytesIO(file.getvalue()), extension=".npz"))
-        0 loaded; 1 created: w
+        1 loaded; 1 of them new: w
     """
     if proto is not None or needs_proto:
         raise ArgumentError("load_parameters: proto must be None and needs_proto False, got a request for a network")

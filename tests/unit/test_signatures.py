@@ -10,7 +10,7 @@ import pytest
 
 from nn_core.data import split
 from nn_core.errors import ArgumentError, SignatureError
-from nn_core.training import Checkpoint, cross_entropy, save_checkpoint
+from nn_core.training import Checkpoint, Confusion, cross_entropy, save_checkpoint
 
 PACKAGES = [
     "nn_core.training",
@@ -56,6 +56,8 @@ def test_what_was_meant_is_told() -> None:
         save_checkpoint("state.npz", {})  # type: ignore[call-arg]
     with pytest.raises(SignatureError, match=r"^Checkpoint: .*'extention'; did you mean 'extension'"):
         Checkpoint(extention=".npz")  # type: ignore[call-arg]
+    with pytest.raises(SignatureError, match=r"^Confusion: must get at most 2 positional arguments, got 3"):
+        Confusion(None, None, 2)  # type: ignore[arg-type,call-arg]
     with pytest.raises(SignatureError, match=r"^cross_entropy: .*'label_smothing'; did you mean 'label_smoothing'"):
         cross_entropy(label_smothing=0.1)  # type: ignore[call-arg]
 

@@ -197,12 +197,14 @@ def _first_unfit(function: Callable[..., Any], given: Mapping[str, Any]) -> Argu
 def require_fit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise a SignatureError if a call, which has ended in a TypeError, does not fit the signature of `function`."""
     wanted = signature(function)
+    title = _title(function)
     if next(iter(wanted.parameters), None) == "self":  # no argument that the caller counts
+        title = type(args[0]).__name__ if args and function.__name__ == "__init__" else title
         wanted, args = wanted.replace(parameters=list(wanted.parameters.values())[1:]), args[1:]
     try:
         wanted.bind(*args, **kwargs)
     except TypeError as mismatch:
-        raise SignatureError(f"{_title(function)}: {_misfit(wanted, args, kwargs) or mismatch}") from None
+        raise SignatureError(f"{title}: {_misfit(wanted, args, kwargs) or mismatch}") from None
 
 
 def _misfit(wanted: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

@@ -45,8 +45,8 @@ def test_strict_says_everything_and_changes_nothing(path, scope):
     with pytest.raises(ArgumentError) as caught:
         nn.load_parameters(path, strict=True)
     for text in (
-        "p.h5 must have exactly the parameters that there are, in their shapes, got 1 loaded",
-        "1 created: extra/W; 1 missing: lacking/W; 1 reshaped: other/W (5,) (file: (4,))",
+        "p.h5 must have exactly the parameters that there are, in their shapes, got 2 loaded",
+        "1 of them new: extra/W; 1 missing: lacking/W; 1 reshaped: other/W (5,) (file: (4,))",
         "hint: strict=False takes what fits",
     ):
         assert text in str(caught.value)
@@ -80,7 +80,7 @@ def test_names_that_may_be_misspelt_are_logged(tmp_path, clean_scope, caplog):
     nn.parameter.set_parameter("conv_1/W", nn.Variable((2,), need_grad=True))
     nn.load_parameters(tmp_path / "p.npz")
     (record,) = caplog.records
-    assert "1 created: conv1/W; 1 missing: conv_1/W (hint: strict=True" in record.message
+    assert "1 of them new: conv1/W; 1 missing: conv_1/W (hint: strict=True" in record.message
 
 
 def test_a_file_for_a_part_of_the_parameters_is_loaded_in_silence(tmp_path, scope, caplog):
