@@ -234,7 +234,7 @@ def _shape(name: str) -> _Check:
     return check
 
 
-#: What is missing where an argument is the usual one, and the input has no axis of features.
+#: The hint for an input without an axis of features.
 _SAMPLES_FIRST: Final = "\n  hint: the first axis is that of samples; reshape(x, (-1, 1)) gives each of them one feature"
 
 
