@@ -14,7 +14,7 @@ from nn_ext_nnp.application import OTHER_LAYOUT
 from nn_ext_nnp.network import build, plan_network
 from nn_ext_nnp.plugin import KNOWN_OPERATORS
 from nn_ext_nnp.schema import functions, message
-from nn_ext_nnp.settings import write_settings
+from nn_ext_nnp.settings import place_inputs, read_settings, write_settings
 
 #: Functions whose setting `shape` has the number of samples in front.
 _SHAPED: Final = ("Reshape", "Broadcast", "Constant", "Rand", "Randint", "Randn", "RandBinomial", "RandBeta", "RandGamma")
@@ -134,6 +134,7 @@ def _require_representable(network: str, order: Sequence[Function]) -> None:
         unread = KNOWN_OPERATORS.refusal(function.node.spec, function.args, function.node.inputs)
         if unread is not None:
             raise ArgumentError(f"save: functions of network {network!r} must have a form in files, got: {unread.reason}")
+        _require_lengths(network, function)
         if function.name in _POOLINGS and len(function.args["kernel"]) > 3:
             raise ArgumentError(
                 f"save: poolings of network {network!r} must have at most three spatial axes, got {function.name} with "
@@ -143,6 +144,32 @@ def _require_representable(network: str, order: Sequence[Function]) -> None:
             raise ArgumentError(
                 f"save: functions of network {network!r} must have the layout of NNabla's, got {function.name}, whose "
                 "channels are not last here"
+            )
+
+
+def _require_lengths(network: str, function: Function) -> None:
+    for variable in function.inputs:
+        if variable.parent is None and 0 in variable.shape:
+            raise ArgumentError(
+                f"save: inputs of network {network!r} must have no axis of length 0, which means the number of samples in "
+                f"files, got {variable.shape} in {function.name}"
+            )
+
+
+def _require_same(function: Function, made: Any, network: str) -> None:
+    """Refuse what is read back as another call: files do not say which optional inputs, or which lists, are left out."""
+    settings = read_settings(made, -1)
+    axes = function.args.get("axes")
+    if axes is not None and not len(axes) and "axes" not in settings and function.inputs[0].ndim:
+        raise ArgumentError(
+            f"save: axes of {function.name} of network {network!r} must not be empty: in files that means all axes"
+        )
+    placed = [] if function.node.spec.variadic else place_inputs(function.name, function.inputs, settings)
+    for entry, given, read in zip(function.node.spec.inputs, function.node.inputs, placed, strict=False):
+        if (given is None) != (read is None):
+            raise ArgumentError(
+                f"save: inputs of {function.name} of network {network!r} must be such that files can tell which ones are left "
+                f"out, got {'no ' if given is None else ''}{entry.name}"
             )
 
 
@@ -180,7 +207,10 @@ class _NetworkWriter:
             settings["shape"] = function.results[0].shape  # without -1
         if function.name == "ImageAugmentation" and settings["shape"] is None:
             settings["shape"] = function.results[0].shape[-3:]  # of an image, whatever the number of samples
+        if function.name == "RandomCrop" and settings["shape"] is None:
+            settings["shape"] = function.results[0].shape[settings["base_axis"] :]
         self._add_message(function.name, inputs, function.results, settings)
+        _require_same(function, self.functions[-1], self.name)
 
     def _add_product(self, function: Function) -> None:
         """Write the product of two matrices as Affine: BatchMatmul of files takes three axes at least."""

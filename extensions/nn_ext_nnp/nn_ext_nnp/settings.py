@@ -33,14 +33,14 @@ def read_settings(function: Any, batch_size: int) -> dict[str, Any]:
     if kind.field is None or not function.HasField(kind.field):
         return {}
     parameter = getattr(function, kind.field)
-    rules = {arg.name: arg.default_rule for arg in spec_of(function.type).args}
+    follow = {arg.name for arg in spec_of(function.type).args if arg.default_rule or arg.default is None}
     found: dict[str, Any] = {}
     for name, code in kind.settings.items():
         if name in _NOT_OURS:
             continue
         value = _value_of(getattr(parameter, name), code)
-        if isinstance(value, list) and not value and rules.get(name):
-            continue  # not written: the default follows from the inputs
+        if isinstance(value, list) and not value and name in follow:
+            continue  # not written: the default is none, or follows from the inputs
         if name == "shape" and value and value[0] == -1:
             value[0] = batch_size
         found[name] = value
@@ -75,12 +75,12 @@ def write_settings(function: Any, settings: dict[str, Any]) -> None:
 
 
 def _write_one(parameter: Any, name: str, code: str, value: Any) -> None:
+    if value is None:
+        return
     if code == "Shape":
         target = getattr(parameter, name)
         target.SetInParent()
         target.dim.extend(int(v) for v in (value if isinstance(value, (list, tuple)) else [value]))
-    elif value is None:
-        return
     elif code.endswith("*"):
         getattr(parameter, name).extend(value if isinstance(value, (list, tuple)) else [value])
     else:
