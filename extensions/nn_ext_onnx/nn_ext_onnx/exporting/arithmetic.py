@@ -127,7 +127,9 @@ def round_half_away(x: Value) -> Value:
 def _atan2(y: Value, x: Value) -> Value:
     is_negative = y.compare("Less", 0.0).op("Or", (1.0 / y).compare("Less", 0.0))
     half_turn = where(is_negative, -math.pi, math.pi)
-    turned = (y / x).op("Atan") + where(x.compare("Less", 0.0), half_turn, 0.0)
+    are_infinite = y.op("IsInf", dtype=BOOL).op("And", x.op("IsInf", dtype=BOOL))
+    slope = where(are_infinite, y.op("Sign") * x.op("Sign"), y / x)
+    turned = slope.op("Atan") + where(x.compare("Less", 0.0), half_turn, 0.0)
     return where(x.compare("Equal", 0.0), y.op("Sign") * (math.pi / 2), turned)
 
 

@@ -17,7 +17,11 @@ def _attention(call: Call) -> Value:
     if call.args["is_causal"]:
         shape = (call.shapes[0][-2], call.shapes[1][-2])
         scores = scores + _hidden(call, *shape)
-    return scores.op("Softmax", axis=-1).op("MatMul", call[2])
+    weights = scores.op("Softmax", axis=-1)
+    if mask is not None:  # Softmax makes NaN of a query that sees nothing
+        largest = scores.reduce("ReduceMax", (-1,))
+        weights = where(largest.compare("Equal", -np.inf), 0.0, weights)
+    return weights.op("MatMul", call[2])
 
 
 def _hidden(call: Call, n_queries: int, n_keys: int) -> Value:

@@ -58,7 +58,7 @@ def _logdet(call: Call) -> Value:
 def _inv(call: Call) -> Value:
     """Newton's iteration y = y (2 - x y), from x' / (|x|_1 |x|_inf), where it converges for every invertible x."""
     x, size = call.x.op("Abs"), (call.ndim - 2, call.ndim - 1)
-    norms = [x.reduce("ReduceSum", [axis]).reduce("ReduceMax", [1]).reduce("ReduceMax", [2]) for axis in size]
+    norms = [x.reduce("ReduceSum", [axis]).reduce("ReduceMax", size) for axis in size]
     y = transposed(call.x, call.ndim) / (norms[0] * norms[1])
     twice = call.graph.constant(2 * np.eye(call.shape[-1]))
     for _ in range(_STEPS):
@@ -72,16 +72,17 @@ def _cholesky(call: Call) -> Value:
     n = call.shape[-1]
     if n > _LARGEST_MATRIX:
         raise NotExportableError(f"matrices must have at most {_LARGEST_MATRIX} rows, got {n}")
-    rest = (call.x + transposed(call.x, 3)) * 0.5
+    down, across = call.ndim - 2, call.ndim - 1
+    rest = (call.x + transposed(call.x, call.ndim)) * 0.5
     columns = []
     for k in range(n):
-        pivot = rest.slice(1, k, k + 1).slice(2, k, k + 1).op("Sqrt")
-        below = call.graph.constant((np.arange(n) >= k).astype(float).reshape(1, n, 1))
-        column = rest.slice(2, k, k + 1) * below / pivot
+        pivot = rest.slice(down, k, k + 1).slice(across, k, k + 1).op("Sqrt")
+        below = call.graph.constant((np.arange(n) >= k).astype(float).reshape(n, 1))
+        column = rest.slice(across, k, k + 1) * below / pivot
         columns.append(column)
-        rest = rest - column.op("MatMul", transposed(column, 3))
-    lower = call.graph.op("Concat", *columns, axis=2) if columns else call.x
-    return transposed(lower, 3) if call.args["upper"] else lower
+        rest = rest - column.op("MatMul", transposed(column, call.ndim))
+    lower = call.graph.op("Concat", *columns, axis=across) if columns else call.x
+    return transposed(lower, call.ndim) if call.args["upper"] else lower
 
 
 @converter("Einsum")

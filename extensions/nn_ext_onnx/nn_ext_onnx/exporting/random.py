@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nn_ext_onnx.exporting.registry import Call, converter, size_of
+from nn_ext_onnx.exporting.registry import Call, NotExportableError, converter, size_of
 from nn_ext_onnx.exporting.values import BOOL, FLOAT, INT, Value
 
 
@@ -99,8 +99,10 @@ def _read(call: Call, ranges: Sequence[tuple[int, int]]) -> Value:
     """Return samples read from random starts, (lowest, how many) on each axis."""
     base_axis, y, shape = call.args["base_axis"], call.x, list(call.shape)
     for axis, (low, count) in enumerate(ranges):
-        if axis < base_axis or (count == 1 and shape[axis] == call.output_shape[axis]):
+        if count == 1 and shape[axis] == call.output_shape[axis]:
             continue
+        if axis < base_axis:
+            raise NotExportableError(f"the axes before base_axis, {base_axis}, must stay as they are, got axis {axis}")
         one = [length if place < base_axis else 1 for place, length in enumerate(shape)]
         start = (uniform(call, one) * float(count)).op("Floor").op("Min", float(count - 1)).cast(INT) + low
         line = [-1 if place == axis else 1 for place in range(len(shape))]

@@ -11,10 +11,7 @@ import numpy as np
 
 from nn_core.graph_rewriting import follows_shapes
 from nn_ext_onnx.exporting.values import INT, GraphWriter, Value
-
-
-class NotExportableError(Exception):
-    """A call that ONNX, or the chosen operator set, cannot express; the text says why."""
+from nn_ext_onnx.exporting.values import NotExportableError as NotExportableError
 
 
 @dataclass(slots=True)
@@ -73,8 +70,7 @@ class Call:
         Raises:
             NotExportableError: says which one is needed.
         """
-        if self.graph.opset < opset:
-            raise NotExportableError(f"{what} needs opset {opset} or newer, got {self.graph.opset}")
+        self.graph.need_opset(opset, what)
 
     def zeros(self, shape: Sequence[int], value: float = 0.0) -> Value:
         """Return an array of one number; its shape may follow from others."""

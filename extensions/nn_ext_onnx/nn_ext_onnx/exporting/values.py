@@ -18,6 +18,10 @@ INT: Final = np.dtype("int64")
 BOOL: Final = np.dtype("bool")
 
 
+class NotExportableError(Exception):
+    """A call that ONNX, or the chosen operator set, cannot express; the text says why."""
+
+
 class Value:
     """A value of the graph: a name and a dtype. Arithmetic with values and numbers adds nodes.
 
@@ -201,6 +205,15 @@ class GraphWriter:
             self._casts[key] = made
         return self._casts[key]
 
+    def need_opset(self, opset: int, what: str) -> None:
+        """Refuse when the operator set is older.
+
+        Raises:
+            NotExportableError: says which one is needed.
+        """
+        if self.opset < opset:
+            raise NotExportableError(f"{what} needs opset {opset} or newer, got {self.opset}")
+
     def op(self, kind: str, *inputs: Any, dtype: np.dtype[Any] | None = None, **attributes: Any) -> Value:
         """Return the output of a new node with one output.
 
@@ -216,6 +229,9 @@ class GraphWriter:
         """Return the outputs of a new node, one for each of `dtypes`; see `op`."""
         if kind == "Reshape" and isinstance(inputs[1], (tuple, list)):
             inputs = (inputs[0], self.lengths.target(inputs[1]))
+            if any(isinstance(length, int) and length == 0 for length in inputs[1]):  # else 0 means the length of the input
+                self.need_opset(14, "an axis of length 0")
+                attributes["allowzero"] = 1
         computed = inputs[1:] if kind == "Where" else inputs
         first = next((value.dtype for value in computed if isinstance(value, Value)), self.real)
         values = [self._as_value(value, first) for value in inputs]
