@@ -24,6 +24,7 @@ from nn_core.testing.cases import (
 )
 from nn_core.testing.checks.arrays import check_arrays
 from nn_core.testing.checks.backward import check_backward, check_replaced_inputs
+from nn_core.testing.checks.empty import check_empty_axes
 from nn_core.testing.checks.forward import check_determinism, check_forward
 from nn_core.testing.checks.fusions import check_fusion
 from nn_core.testing.checks.graph import check_graph
@@ -49,6 +50,7 @@ __all__ = [
     "test_backward",
     "test_description",
     "test_determinism",
+    "test_empty_axes",
     "test_error",
     "test_forward",
     "test_fusion",
@@ -189,6 +191,12 @@ def test_refusal(case: FunctionCase) -> None:
 def test_growth(case: FunctionCase) -> None:
     """A kernel refuses an argument and an input that its table does not know, and runs without them as before."""
     check_growth(case)
+
+
+@over(function_cases)
+def test_empty_axes(case: FunctionCase) -> None:
+    """Axes of length 0 give what they give on the reference."""
+    check_empty_axes(case)
 
 
 @over(fusion_cases)

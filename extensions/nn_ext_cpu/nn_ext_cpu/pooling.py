@@ -26,9 +26,13 @@ class Pooling:
         self._mean = mean
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes other than float32, bfloat16 and float64, and more than three spatial dimensions."""
+        """Refuse dtypes other than float32, bfloat16 and float64, more than three spatial dimensions, and padding alone."""
         if not 1 <= _n_spatial(call) <= 3:
             return Refusal(f"takes one to three spatial dimensions, got {_n_spatial(call)}")
+        x = call.inputs[0]
+        assert x is not None
+        if 0 in x.shape and 0 not in call.outputs[0].shape:
+            return Refusal(f"takes windows of something, got padding alone around the shape {x.shape}")
         return refuse_dtypes(call, NUMBERS)
 
     def layout(self, call: Call) -> str:

@@ -240,9 +240,10 @@ def _differentiate(node: Node, relevant: set[Node], wanted: set[Storage], sums: 
     wants = [value is not None and _leads_to(value, relevant, wanted) for value in node.inputs]
     totals = [sums.total(storage) for storage in node.storages[: node.n_visible]]
     grads = [_or_zeros(total, storage) for storage, total in zip(node.storages, totals, strict=False)]
-    results = _call_rule(node, grads, wants)
-    for value, want, result in zip(node.inputs, wants, results, strict=True):
-        if not want or result is None:
+    asked = [want and value is not None and 0 not in value.shape for want, value in zip(wants, node.inputs, strict=True)]
+    results = _call_rule(node, grads, asked) if any(asked) else [None] * len(node.inputs)
+    for value, want, result in zip(node.inputs, asked, results, strict=True):
+        if not want or result is None:  # that of an empty input is empty, and rules need not take it
             continue
         assert value is not None
         if result.shape != value.shape:

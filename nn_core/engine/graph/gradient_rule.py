@@ -44,6 +44,7 @@ class RuleRunner:
         "_compares",
         "_functions",
         "_is_foreign",
+        "_is_idle",
         "_keeps",
         "_n_inputs",
         "_n_outputs",
@@ -80,9 +81,13 @@ class RuleRunner:
         #: whether the next call compares what the rule reads before and after
         self._compares = self._is_foreign or settings().check_kernels
         self._to_numpy = kernel.backend.to_numpy
-        self._wanted = tuple(wanted)
+        # that of an empty input is empty, and rules made of functions need not take it
+        self._wanted = tuple(want and not (shape and 0 in shape) for want, shape in zip(wanted, inputs, strict=True))
+        self._is_idle = not any(self._wanted)
 
     def __call__(self, *arrays: Array) -> None:
+        if self._is_idle:
+            return
         n, m = self._n_inputs, self._n_outputs
         first = n + m + self._n_visible
         if self._is_foreign:

@@ -70,6 +70,8 @@ def weight_gradient(
 
     Samples are summed over, so they become channels; the places of the kernel are what the result has as spatial axes.
     """
+    if 0 in tuple(large.shape) or 0 in tuple(small.shape):  # a convolution needs a kernel
+        return F.constant(val=0, shape=shape)
     large, small = image_array(F, large, base_axis, channel_last), image_array(F, small, base_axis, channel_last)
     n_batch, n_large, *lengths = large.shape
     n_small, counts = small.shape[1], tuple(small.shape[2:])

@@ -28,10 +28,11 @@ class MatmulIntegers : public Op {
     NN_CHECK(a.ndim() == 3 && b.ndim() == 3 && y.ndim() == 3, "operands must have rank 3, got others");
     batch_ = y.shape[0], m_ = a.shape[1], k_ = a.shape[2], n_ = b.shape[2];
     NN_CHECK(b.shape[1] == k_ && y.shape[1] == m_ && y.shape[2] == n_, "operands must have matching axes, got others");
-    a_step_ = a.shape[0] == 1 ? 0 : m_ * k_, b_step_ = b.shape[0] == 1 ? 0 : k_ * n_;
+    shares_a_ = a.shape[0] == 1, shares_b_ = b.shape[0] == 1;
+    a_step_ = shares_a_ ? 0 : m_ * k_, b_step_ = shares_b_ ? 0 : k_ * n_;
     a_signed_ = a.dtype == DType::kInt8, b_signed_ = b.dtype == DType::kInt8;
     if (s.has(bias_)) NN_CHECK(s.contiguous(bias_, DType::kInt32).size() == n_, "bias must have " << n_ << " elements");
-    if (b_step_ != 0) return;
+    if (!shares_b_) return;
     const bool sign = b_signed_;
     const int64_t k = k_, n = n_;
     const std::string layout =
@@ -47,11 +48,11 @@ class MatmulIntegers : public Op {
     Scratch kept_scales(result_.bytes());
     const LevelScales scales = result_.scales(arrays, false, kept_scales);
     const WeightCache::Packed kept = find(cache_, b);
-    if (b_step_ == 0) {
+    if (shares_b_) {
       Scratch scratch(kept == nullptr ? Scratch::bytes<char>(right_bytes(loops_, n_, k_)) : 0);
       const void* right = kept.get();
       if (right == nullptr) right = packed(b, scratch);
-      const int64_t rows = a_step_ == 0 ? m_ : batch_ * m_;
+      const int64_t rows = shares_a_ ? m_ : batch_ * m_;
       one(arrays, a, rows, right, scales, 0);
       return;
     }
@@ -167,6 +168,7 @@ class MatmulIntegers : public Op {
   size_t bias_;
   ProductResult result_;
   int64_t batch_, m_, k_, n_, a_step_, b_step_;
+  bool shares_a_, shares_b_;
   bool a_signed_, b_signed_;
   std::shared_ptr<WeightCache> cache_;
 };

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Final
 
 from nn_core.ext import ArrayDesc, Call, Kernel, Refusal, Runner, Shape
-from nn_ext_cuda.codegen.compose import Composition, refuse_sizes
+from nn_ext_cuda.codegen.compose import Composition, refuse_images
 from nn_ext_cuda.codegen.describe import backward_arrays, backward_names, forward_arrays, forward_names
-from nn_ext_cuda.codegen.dtypes import refuse_dtypes
 from nn_ext_cuda.fusion.adding import gradients
 from nn_ext_cuda.kernels.convolution_products import Convolving
 from nn_ext_cuda.launch.program import Chain
@@ -27,11 +26,11 @@ class Convolution:
         self._depthwise = depthwise
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, more than three axes, and very large arrays."""
+        """Refuse dtypes that are not computed in, more than three axes, no elements, and very large arrays."""
         n_axes = len(_ints(call, "stride"))
         if n_axes > 3:
             return Refusal(f"takes up to 3 spatial axes, got {n_axes}")
-        return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
+        return refuse_images(call.inputs[0], call)
 
     def forward(self, call: Call) -> Runner:
         """Return maps from images, or images from maps."""

@@ -118,7 +118,9 @@ class BatchMatmul:
     """Products of stacked matrices; each gradient is such a product too, summed where a matrix was used repeatedly."""
 
     def refuse(self, call: Call) -> Refusal | None:
-        """Refuse dtypes that are not computed in, and very large arrays."""
+        """Refuse dtypes that are not computed in, no elements, and very large arrays."""
+        if any(desc is not None and desc.size == 0 for desc in call.inputs):
+            return Refusal("takes matrices with at least one element")
         return refuse_sizes(call.inputs) or refuse_sizes(call.outputs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
