@@ -33,7 +33,7 @@ def read_settings(function: Any, batch_size: int) -> dict[str, Any]:
     if kind.field is None or not function.HasField(kind.field):
         return {}
     parameter = getattr(function, kind.field)
-    follow = {arg.name for arg in spec_of(function.type).args if arg.default_rule or arg.default is None}
+    follow = _with_defaults(function.type)
     found: dict[str, Any] = {}
     for name, code in kind.settings.items():
         if name in _NOT_OURS:
@@ -45,6 +45,11 @@ def read_settings(function: Any, batch_size: int) -> dict[str, Any]:
             value[0] = batch_size
         found[name] = value
     return found
+
+
+def _with_defaults(kind: str) -> set[str]:
+    """Names of the settings that are none by default, or follow from the inputs."""
+    return {arg.name for arg in spec_of(kind).args if arg.default_rule or arg.default is None}
 
 
 def _value_of(field: Any, code: str) -> Any:

@@ -16,7 +16,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the judge of exported m
 
 CONVERTED = sorted(converters())
 PARTS = 16
-#: What onnxruntime does not take, or computes otherwise than the definitions: zero points by row, several filters of integers,
+#: Samples that onnxruntime refuses, or computes otherwise than the definitions: zero points by row, filters of integers,
 #: int16, a batch of nothing, and nearest places of a part of an image.
 BESIDE = {
     ("ConvInteger", "filters"),

@@ -234,16 +234,21 @@ def _leads_to(value: Value, relevant: set[Node], wanted: set[Storage]) -> bool:
     return value._need_grad is not False and value.producer is not None and value.producer in relevant
 
 
+def _is_asked_for(value: Value | None, relevant: set[Node], wanted: set[Storage]) -> bool:
+    """Return whether a rule is asked for the gradient of an input; that of an empty one is empty."""
+    return value is not None and _leads_to(value, relevant, wanted) and 0 not in value.shape
+
+
 def _differentiate(node: Node, relevant: set[Node], wanted: set[Storage], sums: _Sums) -> None:
     if node.python is None and not node.spec.differentiable:
         return
-    wants = [value is not None and _leads_to(value, relevant, wanted) for value in node.inputs]
+    asked = [_is_asked_for(value, relevant, wanted) for value in node.inputs]
+    if not any(asked):
+        return
     totals = [sums.total(storage) for storage in node.storages[: node.n_visible]]
     grads = [_or_zeros(total, storage) for storage, total in zip(node.storages, totals, strict=False)]
-    asked = [want and value is not None and 0 not in value.shape for want, value in zip(wants, node.inputs, strict=True)]
-    results = _call_rule(node, grads, asked) if any(asked) else [None] * len(node.inputs)
-    for value, want, result in zip(node.inputs, asked, results, strict=True):
-        if not want or result is None:  # that of an empty input is empty, and rules need not take it
+    for value, want, result in zip(node.inputs, asked, _call_rule(node, grads, asked), strict=True):
+        if not want or result is None:
             continue
         assert value is not None
         if result.shape != value.shape:

@@ -9,6 +9,7 @@ from nn_core.context import context_scope
 from nn_core.engine.dispatch.plugin_manager import REFERENCE
 from nn_core.engine.graph.apply import operator_of
 from nn_core.errors import NNCoreError
+from nn_core.operators.spec.model import FunctionSpec
 from nn_core.testing.assertions import require
 from nn_core.testing.cases import FunctionCase, context_of
 from nn_core.testing.samples.registry import Sample, numbers_of, samples_of
@@ -22,7 +23,7 @@ _TOLERANCE = 1e-3
 
 
 def check_empty_axes(case: FunctionCase) -> None:
-    """Where axes of a sample have length 0, results and gradients are those of the reference, or both refuse the call.
+    """Results and gradients of samples whose axes have length 0 are those of the reference, or both refuse the call.
 
     All axes of one length become empty at once, so that most shapes still fit each other.
     """
@@ -44,19 +45,22 @@ def _without(array: Numbers, length: int) -> Numbers:
 
 
 def _outcome(case: FunctionCase, sample: Sample, arrays: Sequence[Numbers | None]) -> Outcome:
-    spec = case.spec
     with context_scope(context_of(case.backend, _DTYPE)), np.errstate(all="ignore"):
         try:
-            inputs = [None if array is None else _variable(array) for array in arrays]
-            made = operator_of(spec)(*inputs, **sample.args)
-            results: list[Variable] = list(made) if isinstance(made, tuple) else [made]
-            forward_all(results)
-            found = [np.array(result.d) for result in results]
-            if spec.differentiable and sample.gradient:
-                found += _gradients([x for x in inputs if x is not None and x.need_grad], results)
+            found = _computed(case.spec, sample, [None if array is None else _variable(array) for array in arrays])
         except NNCoreError as error:
             return type(error).__name__, str(error)
-    return [np.zeros_like(array) for array in found] if spec.has("seeded") else found
+    return [np.zeros_like(array) for array in found] if case.spec.has("seeded") else found
+
+
+def _computed(spec: FunctionSpec, sample: Sample, inputs: Sequence[Variable | None]) -> list[Numbers]:
+    made = operator_of(spec)(*inputs, **sample.args)
+    results: list[Variable] = list(made) if isinstance(made, tuple) else [made]
+    forward_all(results)
+    found = [np.array(result.d) for result in results]
+    if spec.differentiable and sample.gradient:
+        found += _gradients([x for x in inputs if x is not None and x.need_grad], results)
+    return found
 
 
 def _variable(array: Numbers) -> Variable:

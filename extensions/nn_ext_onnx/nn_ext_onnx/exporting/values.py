@@ -228,10 +228,7 @@ class GraphWriter:
     def ops(self, kind: str, *inputs: Any, dtypes: Sequence[np.dtype[Any] | None], **attributes: Any) -> list[Value]:
         """Return the outputs of a new node, one for each of `dtypes`; see `op`."""
         if kind == "Reshape" and isinstance(inputs[1], (tuple, list)):
-            inputs = (inputs[0], self.lengths.target(inputs[1]))
-            if any(isinstance(length, int) and length == 0 for length in inputs[1]):  # else 0 means the length of the input
-                self.need_opset(14, "an axis of length 0")
-                attributes["allowzero"] = 1
+            inputs, attributes = (inputs[0], self.lengths.target(inputs[1])), attributes | self._zeros_allowed(inputs[1])
         computed = inputs[1:] if kind == "Where" else inputs
         first = next((value.dtype for value in computed if isinstance(value, Value)), self.real)
         values = [self._as_value(value, first) for value in inputs]
@@ -243,6 +240,13 @@ class GraphWriter:
         outputs = [Value(self, self.fresh(f"{kind}_out"), first if dtype is None else dtype) for dtype in dtypes]
         self._add(kind, values, outputs, attributes)
         return outputs
+
+    def _zeros_allowed(self, shape: Sequence[Any]) -> dict[str, int]:
+        """Return the setting of a reshape to `shape` by which 0 means no elements, and not the length of the input."""
+        if not any(isinstance(length, int) and length == 0 for length in shape):
+            return {}
+        self.need_opset(14, "an axis of length 0")
+        return {"allowzero": 1}
 
     def add(self, node: onnx.NodeProto, names: Mapping[str, str]) -> None:
         """Add a copy of a node with other names of its inputs and outputs."""
