@@ -13,16 +13,18 @@ from typing import Any, Final, NoReturn
 
 from nn_core.engine.runtime.context_values import Ambient
 from nn_core.engine.runtime.environment import (
+    read_address,
     read_bool,
     read_choices,
     read_count,
+    read_limit,
     read_log_level,
     read_seconds,
     read_signals,
     read_status,
 )
 from nn_core.engine.runtime.machine import memory_limit, processor_limits
-from nn_core.errors import ArgumentError, SignatureError
+from nn_core.errors import ArgumentError, SignatureError, quoted
 
 #: Megabytes of caches, if nothing else is said and memory is not short.
 _CACHE_MB_AT_MOST: Final = 1024
@@ -138,11 +140,11 @@ class Settings:
             deterministic=read_bool(environment, "NN_CORE_DETERMINISTIC", default.deterministic),
             communicator=environment.get("NN_CORE_COMMUNICATOR") or None,
             data=environment.get("NN_CORE_DATA") or None,
-            models_url_base=environment.get("NN_CORE_MODELS_URL_BASE") or None,
-            nnabla_models_url_base=environment.get("NNABLA_MODELS_URL_BASE") or None,
+            models_url_base=read_address(environment, "NN_CORE_MODELS_URL_BASE"),
+            nnabla_models_url_base=read_address(environment, "NNABLA_MODELS_URL_BASE"),
             comm_timeout=read_seconds(environment, "NN_CORE_COMM_TIMEOUT", default.comm_timeout, or_none=True),
             stop_signals=read_signals(environment, "NN_CORE_STOP_SIGNALS", default.stop_signals),
-            time_limit=environment.get("NN_CORE_TIME_LIMIT") or None,
+            time_limit=read_limit(environment, "NN_CORE_TIME_LIMIT"),
             requeue_status=read_status(environment, "NN_CORE_REQUEUE_STATUS", default.requeue_status),
             trust_hdf5=read_bool(environment, "NN_CORE_TRUST_HDF5", default.trust_hdf5),
             nnabla_program=read_bool(environment, "NN_CORE_NNABLA_PROGRAM", default.nnabla_program),
@@ -474,7 +476,7 @@ def _tell() -> None:
 def _known(names: Iterable[str], what: str) -> frozenset[str]:
     for name in names:
         if name not in OPTIMIZATIONS:
-            raise ArgumentError(f"{what}: must be names of {', '.join(OPTIMIZATIONS)}, got {name!r}")
+            raise ArgumentError(f"{what}: must be names of {', '.join(OPTIMIZATIONS)}, got {quoted(name)}")
     return frozenset(names)
 
 

@@ -10,7 +10,15 @@ from nn_core.engine.dispatch.extension_registry import Offer, load_target
 from nn_core.engine.dispatch.kinds import CommunicatorInfo
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
-from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, CommunicationError, PluginError
+from nn_core.engine.runtime.metadata import is_project_name
+from nn_core.errors import (
+    ArgumentError,
+    BackendNotFoundError,
+    BackendUnavailableError,
+    CommunicationError,
+    PluginError,
+    quoted,
+)
 from nn_core.settings import settings
 
 #: The command to suggest when a program was started as several processes and nothing connects them.
@@ -29,10 +37,11 @@ def choose_engine(ctx: Context | None, name: str | None = None) -> Engine:
         CommunicationError: when the engine sees another number of processes than were started.
     """
     launch = find_launch()
+    source = "communicator" if name else "NN_CORE_COMMUNICATOR"
     name = name or settings().communicator
     if name == "alone" or (name is None and (launch is None or launch.size == 1)):
         return AloneEngine()
-    offer = _named(name) if name is not None else _best(ctx, cast("Launch", launch))
+    offer = _named(name, source) if name is not None else _best(ctx, cast("Launch", launch))
     make = PLUGINS.offers.load(offer)
     with offer.called():
         engine: Any = make(ctx)
@@ -60,14 +69,19 @@ def _check_engine(offer: Offer, engine: Any) -> None:
         raise PluginError(f"{offer.label}: rank must be an integer from 0 to size - 1, got rank {rank!r} of size {size!r}")
 
 
-def _named(name: str) -> Offer:
+def _named(name: str, source: str) -> Offer:
     offer = PLUGINS.offer("communicators", name)
     if offer is None:
         failed, cause = absence(PLUGINS, ("communicators",), name)
         known = ", ".join(["alone", *PLUGINS.names_of("communicators")])
-        hint = failed or f"\n  hint: pip install nn-ext-{name.partition('.')[0]}"
-        raise ArgumentError(f"communicator: must be one of {known}, got {name!r}{hint}") from cause
+        hint = failed or _install_hint(name)
+        raise ArgumentError(f"{source}: must be one of {known}, got {quoted(name)}{hint}") from cause
     return offer
+
+
+def _install_hint(name: str) -> str:
+    project = f"nn-ext-{name.partition('.')[0]}"
+    return f"\n  hint: pip install {project}" if is_project_name(project) else ""
 
 
 def _best(ctx: Context | None, launch: Launch) -> Offer:

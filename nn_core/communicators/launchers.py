@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from nn_core.errors import ArgumentError, quoted
+
 #: The variable with a secret of a job, by which processes that meet at an address prove that they belong to it.
 JOB_TOKEN: Final = "NN_CORE_JOB_TOKEN"
 
@@ -36,6 +38,8 @@ _LAUNCHERS: Final = (
 _SETTERS: Final = {"TORCHELASTIC_RUN_ID": "torchrun", "KUBERNETES_SERVICE_HOST": "Kubernetes"}
 
 
+#: Digits of a number of processes; Python refuses to read thousands.
+_MOST_DIGITS: Final = 9
 #: Number of ranks of the largest world that this process has joined: threads, or a launcher that says nothing.
 _LARGEST: Final = [1]
 
@@ -52,14 +56,31 @@ def count_ranks() -> int:
 
 
 def find_launch(environment: Mapping[str, str] | None = None) -> Launch | None:
-    """Return the launcher that the environment describes; None when the process was started alone."""
+    """Return the launcher that the environment describes; None when the process was started alone.
+
+    Raises:
+        ArgumentError: when a variable of a launcher is no number, or the rank is not below the size.
+    """
     environment = os.environ if environment is None else environment
     for name, size, rank, local_rank in _LAUNCHERS:
-        numbers = [environment.get(variable, "") for variable in (rank, size, local_rank)]
-        if numbers[0].isdecimal() and numbers[1].isdecimal():
+        if environment.get(rank) and environment.get(size):
             launcher = _setter(environment) or name if size == "WORLD_SIZE" else name
-            return Launch(launcher, int(numbers[0]), int(numbers[1]), int(numbers[2]) if numbers[2].isdecimal() else None)
+            found = [_number(environment, variable) for variable in (rank, size)]
+            if found[0] is None or found[1] is None or found[0] >= found[1]:
+                raise ArgumentError(
+                    f"{launcher}: {rank} must be an integer from 0 to {size} - 1, got {found[0]} of {found[1]}\n"
+                    f"  hint: unset {size} if this process is alone"
+                )
+            return Launch(launcher, found[0], found[1], _number(environment, local_rank))
     return None
+
+
+def _number(environment: Mapping[str, str], name: str) -> int | None:
+    """Return the number that a variable holds; None when it is not set, or -1."""
+    text = environment.get(name, "")
+    if text not in ("", "-1") and not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise ArgumentError(f"{name}: must be an integer of at least 0, as launchers set it, got {quoted(text)}")
+    return int(text) if text not in ("", "-1") else None
 
 
 def _setter(environment: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, quoted
 from nn_core.logger import logger
 from nn_core.settings import is_nnabla_program, settings
 
@@ -24,10 +24,20 @@ def get_data_home() -> str:
     """Return the folder for what is fetched: NN_CORE_DATA, or ~/nn_core_data; made if it does not exist.
 
     Under ``nn-core run`` it is ~/nnabla_data in place of ~/nn_core_data, where NNabla has put what it has fetched.
+
+    Raises:
+        ArgumentError: when NN_CORE_DATA is no folder, and none can be made there.
     """
     usual = "nnabla_data" if is_nnabla_program() else "nn_core_data"
-    folder = Path(settings().data or Path.home() / usual).expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
+    given = settings().data
+    try:
+        folder = Path(given or Path.home() / usual).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError, ValueError) as error:  # a file in its way, no such user, half a character
+        if given is None:
+            raise
+        why = getattr(error, "strerror", None) or quoted(error, 200)  # the rest of an OSError repeats the path
+        raise ArgumentError(f"NN_CORE_DATA: must be a folder that can be made, got {quoted(given)}: {why}") from error
     return str(folder)
 
 

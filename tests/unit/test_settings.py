@@ -1,13 +1,20 @@
 """The values that environment variables may have."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nn_core as nn
+from nn_core import settings as settings_module
+from nn_core.communicators.engine_choice import choose_engine
+from nn_core.communicators.launchers import find_launch
+from nn_core.engine.runtime.limits import end_time
 from nn_core.errors import ArgumentError, ShapeError
+from nn_core.models.utils import get_model_url_base_from_env
 from nn_core.settings import OPTIMIZATIONS, Settings, is_enabled, strict_shapes, without
+from nn_core.utils.download import get_data_home
 
 
 def test_an_empty_environment_gives_the_defaults():
@@ -158,3 +165,101 @@ def test_how_to_allow_a_plugin_allows_it(text, how):
     assert settings.how_to_allow("acme") == how
     changed = {choice for choice in text.split(",") if choice != "-acme"} | ({"+acme"} if "add" in how else set())
     assert Settings.read({"NN_CORE_PLUGINS": ",".join(sorted(changed))}).allows_plugin("acme")
+
+
+class Recorded(dict):
+    """An environment that knows which variables were asked for."""
+
+    def __init__(self, values=()):
+        super().__init__(values)
+        self.asked = set()
+
+    def get(self, name, default=None):
+        self.asked.add(name)
+        return super().get(name, default)
+
+
+def variables():
+    environment = Recorded()
+    Settings.read(environment)
+    return sorted(environment.asked)
+
+
+#: Values as bytes: environments have any bytes but NUL.
+HOSTILE = [
+    *(b" ", b"x", b"-1", b"0", b"1", b"1.5", b"1e300", b"1e400", b"nan", b"inf", b"9" * 400, b"9" * 5000, b"x" * 100_000),
+    *(b"a\nb", b"\x1b[31m", b"\xe2\x80\xae", b"\xff\xfe", b"\xd9\xa1", b"0x1", b"True", b"/dev/null", b"/dev/zero"),
+    *(b"/dev/null/x", b"~no_such_user/x", b"../x", b",", b"+", b"-", b"+,-", b"@" + b"9" * 400, b"@1", b"slurm", b"slurm-"),
+    *(b"SIGKILL", b"SIGHUP,SIGSEGV", b"$(touch x)", b"%s%n{0}", b"http://", b"gopher://x", b"--output=x", b"a:b:c"),
+]
+#: The use of settings whose values are texts: what is no such text is refused there at the latest.
+USES = {
+    "NN_CORE_COMMUNICATOR": lambda: choose_engine(None),
+    "NN_CORE_DATA": get_data_home,
+    "NN_CORE_MODELS_URL_BASE": get_model_url_base_from_env,
+    "NNABLA_MODELS_URL_BASE": get_model_url_base_from_env,
+    "NN_CORE_TIME_LIMIT": lambda: end_time("NN_CORE_TIME_LIMIT", settings_module.settings().time_limit),
+}
+
+
+def test_every_setting_is_a_variable_and_texts_have_a_use():
+    read = {"NNABLA_MODELS_URL_BASE" if part.name.startswith("nnabla_m") else f"NN_CORE_{part.name.upper()}": part.type
+            for part in fields(Settings)}  # fmt: skip
+    assert sorted(read) == variables()
+    assert {name for name, kind in read.items() if "str | None" in str(kind)} - {"NN_CORE_LOG_LEVEL"} == set(USES)
+
+
+@pytest.mark.parametrize("name", variables())
+def test_a_hostile_value_is_understood_or_refused_by_name(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    refused = 0
+    for value in HOSTILE:
+        monkeypatch.setenv(name, value.decode(errors="surrogateescape"))
+        settings_module.settings.cache_clear()
+        try:
+            settings_module.settings()
+            USES.get(name, str)()
+        except ArgumentError as error:
+            refused += 1
+            text = str(error)
+            assert text.startswith(f"{name}: ") and len(text) < 1000, value[:40]
+            assert text.replace("\n", "").isprintable(), value[:40]
+    settings_module.settings.cache_clear()
+    assert refused > len(HOSTILE) / 2 or (name == "NN_CORE_DATA" and refused >= 5)
+
+
+LAUNCHED = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_hostile_values_of_a_launcher(name):
+    kept = set()
+    for value in HOSTILE:
+        try:
+            find_launch({**LAUNCHED, name: value.decode(errors="surrogateescape")})
+            kept.add(value)
+        except ArgumentError as error:
+            assert name in str(error) and len(str(error)) < 400
+    assert kept == {"RANK": {b"0"}, "WORLD_SIZE": {b"1"}, "LOCAL_RANK": {b"0", b"1", b"-1"}}[name]
+    assert find_launch({**LAUNCHED, "RANK": ""}) is None
+    with pytest.raises(ArgumentError, match=r"RANK must be an integer from 0 to WORLD_SIZE - 1, got 2 of 2"):
+        find_launch({"RANK": "2", "WORLD_SIZE": "2"})
+
+
+def test_the_end_of_a_job_of_slurm(monkeypatch):
+    kept = set()
+    for value in HOSTILE:
+        monkeypatch.setenv("SLURM_JOB_END_TIME", value.decode(errors="surrogateescape"))
+        try:
+            end_time("x", "slurm")
+            kept.add(value)
+        except ArgumentError as error:
+            assert "slurm needs SLURM_JOB_END_TIME" in str(error) and len(str(error)) < 400
+    assert kept == {b"0", b"1"}
+
+
+def test_no_other_module_reads_variables_of_nn_core():
+    """What `test_a_hostile_value_is_understood_or_refused_by_name` tries is all that there is."""
+    root = Path(nn.__file__).parent
+    readers = [path for path in root.rglob("*.py") if 'environ.get("NN_CORE' in path.read_text(encoding="utf-8")]
+    assert readers == []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import LostRankError
-from nn_core.ext import repeated_command
+from nn_core.ext import ArgumentError, repeated_command
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -29,8 +29,15 @@ def is_tolerant(comm: "MPI.Comm") -> bool:
 
 
 def replaces_lost() -> bool:
-    """Return whether processes are to be started in place of lost ones."""
-    return os.environ.get(REPLACE, "") == "1"
+    """Return whether processes are to be started in place of lost ones.
+
+    Raises:
+        ArgumentError: when the variable is neither 0 nor 1.
+    """
+    text = os.environ.get(REPLACE, "")
+    if text not in ("", "0", "1"):
+        raise ArgumentError(f"{REPLACE}: must be 0 or 1, got {text[:60]!r}")
+    return text == "1"
 
 
 def with_more(comm: "MPI.Intracomm", n_processes: int) -> "MPI.Intracomm":

@@ -7,7 +7,7 @@ import time
 from typing import Final, TypeAlias
 
 from nn_core.engine.error_messages.refusal import described
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, quoted
 
 #: Seconds, a text such as "3h50m", "slurm", "slurm-5m" for five minutes before the end of the job, or "@" and a Unix time.
 TimeLimit: TypeAlias = float | str
@@ -18,6 +18,8 @@ _SLURM_END: Final = "SLURM_JOB_END_TIME"
 _MARGIN_S: Final = 120.0
 _SECONDS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(r"(?:\d+(?:\.\d+)?[dhms])+")
+#: A Unix time, of few enough digits that it is finite.
+_TIME: Final = re.compile(r"@([0-9]{1,18}(\.[0-9]*)?|\.[0-9]+)")
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
 
 
@@ -77,27 +79,41 @@ def seconds_of(function: str, duration: float | str) -> float:
         is_number = isinstance(duration, (int, float)) and not isinstance(duration, bool)
         found = float(duration) if is_number else 0.0
     if not 0.0 < found < math.inf:
-        shown = repr(duration) if isinstance(duration, (str, int, float)) else described(duration)
+        shown = quoted(duration) if isinstance(duration, str) else described(duration)
+        if isinstance(duration, (int, float)):
+            shown = repr(duration)
         raise ArgumentError(f"{function}: must be positive seconds or a text such as '3h50m', got {shown}")
     return found
 
 
-def _seconds_left(function: str, limit: TimeLimit) -> float:
+def checked_limit(function: str, limit: TimeLimit) -> tuple[str, float]:
+    """Return what a limit is counted from ("slurm", "@" or "" for now), and how many seconds.
+
+    Raises:
+        ArgumentError: when it is no limit.
+    """
     if isinstance(limit, str):
         text = limit.strip().lower()
         if text == "slurm" or text.startswith("slurm-"):
-            margin = seconds_of(function, text[6:]) if text[6:] else _MARGIN_S
-            return _slurm_end(function) - margin - time.time()
-        if text.startswith("@") and text[1:].replace(".", "", 1).isdecimal():
-            return float(text[1:]) - time.time()
-    return seconds_of(function, limit)
+            return "slurm", seconds_of(function, text[6:]) if text[6:] else _MARGIN_S
+        if _TIME.fullmatch(text):
+            return "@", float(text[1:])
+    return "", seconds_of(function, limit)
+
+
+def _seconds_left(function: str, limit: TimeLimit) -> float:
+    start, seconds = checked_limit(function, limit)
+    if start == "slurm":
+        return _slurm_end(function) - seconds - time.time()
+    return seconds - time.time() if start else seconds
 
 
 def _slurm_end(function: str) -> float:
     text = os.environ.get(_SLURM_END, "")
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
         raise ArgumentError(
-            f"{function}: slurm needs {_SLURM_END}, which jobs of Slurm 22.05 and later have, got {text or 'none'}\n"
+            f"{function}: slurm needs {_SLURM_END}, which jobs of Slurm 22.05 and later have, "
+            f"got {quoted(text) if text else 'none'}\n"
             "  hint: give the limit itself, such as '3h50m'"
         )
     return float(text)

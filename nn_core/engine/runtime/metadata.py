@@ -25,6 +25,11 @@ _NAME: Final = re.compile(r"[^\s\[\]=;#,\x00-\x1f\x7f\ufffd]{1,256}")
 _VALUE: Final = re.compile(r"(?P<module>\w+(?:\.\w+)*)(?:\s*:\s*\w+(?:\.\w+)*)?(?:\s*\[[^\[\]]*\])?", re.ASCII)
 
 
+def is_project_name(text: str) -> bool:
+    """Tell whether a package may be called so: a hint names no other for `pip install`."""
+    return _PROJECT.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
     """One line of the entry points of an installed package, which is not read again.

@@ -49,14 +49,21 @@ def address_in(environment: Mapping[str, str]) -> tuple[str, int] | None:
         BackendUnavailableError: when it is none.
     """
     given = environment.get(ADDRESS, "")
-    if not given and environment.get("MASTER_ADDR") and environment.get("MASTER_PORT", "").isdecimal():
-        return environment["MASTER_ADDR"], int(environment["MASTER_PORT"]) + 1  # torchrun listens at MASTER_PORT itself
+    if not given and environment.get("MASTER_ADDR") and environment.get("MASTER_PORT"):
+        port = environment["MASTER_PORT"]
+        if not _is_port(port):
+            raise BackendUnavailableError(f"nccl: MASTER_PORT must be the number of a port, got {port[:60]!r}")
+        return environment["MASTER_ADDR"], int(port) + 1  # torchrun listens at MASTER_PORT itself
     if not given:
         return None
     host, _, port = given.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise BackendUnavailableError(f"nccl: {ADDRESS} must be a host and a port, such as node1:29501, got {given!r}")
+    if not host or not _is_port(port):
+        raise BackendUnavailableError(f"nccl: {ADDRESS} must be a host and a port, such as node1:29501, got {given[:60]!r}")
     return host.strip("[]"), int(port)
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535
 
 
 def gather_by_mpi(launch: Launch, text: str) -> list[str]:
