@@ -16,7 +16,7 @@ from nn_core.data.stored_rows import StoredRows
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.files.atomic import require_regular
-from nn_core.files.hdf5 import require_stored
+from nn_core.files.hdf5_rows import open_rows
 from nn_core.files.naming import naming_file
 from nn_core.random import Rng
 
@@ -146,7 +146,8 @@ class Hdf5DataSource(OrderedDataSource):
         rng: Generator of the orders; None: one with a fixed seed.
 
     Raises:
-        FileFormatError: when the file cannot be read or lacks a dataset, or, at a sample, the row is damaged.
+        FileFormatError: when the file cannot be read or lacks a dataset, has links or data of other files in their place, lets
+            the HDF5 library crash or loop in a process that reads it on trial, or, at a sample, the row is damaged.
         ArgumentError: when lengths differ.
 
     Example:
@@ -170,11 +171,8 @@ class Hdf5DataSource(OrderedDataSource):
         self._file: Any = None
         try:
             require_regular(self._path)
-            file = self._opened()
-            names = tuple(name for name in file if hasattr(file[name], "shape")) if variables is None else tuple(variables)
-            lengths = {name: len(file[name]) for name in names}
-            for name in names:
-                require_stored(name, file[name])
+            self._file, names = open_rows(self._path, variables)
+            lengths = {name: len(self._file[name]) for name in names}
         except FileFormatError as error:
             raise FileFormatError(f"{path}: {error}") from error
         except FileNotFoundError as error:

@@ -250,6 +250,26 @@ def _datasets(store: Any) -> Iterator[tuple[str, Any]]:
         waiting += [(f"{name}/{key}" if name else key, _member(name, item, key)) for key in sorted(item, reverse=True)]
 
 
+def dataset_named(store: Any, name: str) -> Any:
+    """Return a dataset of a file, whose numbers are in it: no link is followed, since it could lead to any other file.
+
+    Raises:
+        KeyError: when there is none.
+        FileFormatError: when it is a link, a group, or has no numbers of its own.
+    """
+    item, path = store, ""
+    for key in name.strip("/").split("/"):
+        if key not in item:
+            raise KeyError(f"no dataset {name}")
+        item, path = _member(path, item, key), f"{path}/{key}"
+    if not hasattr(item, "shape"):
+        raise FileFormatError(f"{name} must be a dataset, got a group")
+    if item.is_virtual or item.external:
+        raise FileFormatError(f"dataset {name} must hold plain numbers, got data of other files")
+    require_stored(name, item)
+    return item
+
+
 def _member(name: str, group: Any, key: str) -> Any:
     import h5py  # opened only by programs that save or load
 

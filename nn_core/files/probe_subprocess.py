@@ -4,6 +4,7 @@ The HDF5 library may loop for ever or crash on damaged structures, and nothing i
 process has a limit on the seconds that it computes, and not on the time that passes, so that a busy machine changes nothing.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -19,20 +20,25 @@ from nn_core.settings import settings
 _LIMIT_S: Final = 20
 _BYTES_A_SECOND: Final = 10_000_000
 PROGRAM: Final = """
-import resource, sys
+import json, resource, sys
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 from nn_core.files.hdf5 import read_plainly
+from nn_core.files.hdf5_rows import read_on_trial
+by_rows, names = json.loads(sys.argv[3] if sys.argv[3:] else "[false, null]")
 try:
-    read_plainly(sys.argv[2] or sys.stdin.buffer.read())
+    if by_rows:
+        read_on_trial(sys.argv[2], names)
+    else:
+        read_plainly(sys.argv[2] or sys.stdin.buffer.read())
 except Exception:
     pass  # the caller raises it too
 """
 
 
-def try_reading(source: str | bytes, n_bytes: int) -> None:
-    """Read a file by its path, or its contents, in a process of its own.
+def try_reading(source: str | bytes, n_bytes: int, names: list[str] | None = None, *, by_rows: bool = False) -> None:
+    """Read a file by its path, or its contents, in a process of its own; some rows of datasets with `by_rows`.
 
     It is not tried where processes have no limits (Windows), in programs that are not started by Python itself, and with
     NN_CORE_TRUST_HDF5=1.
@@ -45,7 +51,7 @@ def try_reading(source: str | bytes, n_bytes: int) -> None:
     limit = _LIMIT_S + n_bytes // _BYTES_A_SECOND
     path, contents = (source, None) if isinstance(source, str) else ("", source)
     status = subprocess.run(
-        python_command(PROGRAM, str(limit), path),
+        python_command(PROGRAM, str(limit), path, json.dumps([by_rows, names])),
         input=contents,
         stdin=subprocess.DEVNULL if contents is None else None,
         stdout=subprocess.DEVNULL,
