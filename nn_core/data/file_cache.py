@@ -413,7 +413,9 @@ def _require_plausible(folder: Path, name: str, count: int) -> None:
         n_bytes = (folder / name).stat().st_size
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{folder / name}: a cache must hold an array for each variable, got: {error}") from error
-    if count > n_bytes * (budget().expansion if name.endswith(".h5") else 1):
+    if n_bytes and name.endswith(".h5"):
+        budget().require("expansion", -(-count // n_bytes), f"{folder / name}: samples for each byte of the file")
+    elif count > n_bytes:
         raise FileFormatError(f"{folder / name}: there must be {count} samples, got a file of {n_bytes} bytes")
 
 

@@ -286,7 +286,9 @@ def require_stored(name: str, dataset: Any) -> bool:
     """Refuse a dataset that takes more memory than what is stored of it can make, and tell whether it is compressed."""
     stored = dataset.id.get_storage_size()
     is_encoded = dataset.id.get_create_plist().get_nfilters() > 0
-    if dataset.nbytes > stored * (budget().expansion if is_encoded else 1):
+    if is_encoded and stored:
+        budget().require("expansion", -(-dataset.nbytes // stored), f"bytes of dataset {name} for each that is stored")
+    elif dataset.nbytes > stored:
         raise FileFormatError(f"dataset {name} of shape {dataset.shape} must be stored in full, got {stored} bytes")
     return is_encoded
 

@@ -65,8 +65,10 @@ def _with_table(arrays: Mapping[str, Array], table: Any) -> Entries:
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    growth = -(-info.file_size // max(info.compress_size, 1))
+    budget().require("expansion", growth, f"bytes of array {info.filename} for each that is stored")
     with archive.open(info) as member:
-        values = read_npy(member, info.filename, min(info.file_size, budget().expansion * info.compress_size))
+        values = read_npy(member, info.filename, info.file_size)
         if member.read(1):  # reading to the end also compares the CRC of the archive
             raise FileFormatError(f"array {info.filename} must be all that its member holds, got more bytes")
     return values

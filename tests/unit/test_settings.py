@@ -259,7 +259,7 @@ def test_the_end_of_a_job_of_slurm(monkeypatch):
 
 
 def test_no_other_module_reads_variables_of_nn_core():
-    """What `test_a_hostile_value_is_understood_or_refused_by_name` tries is all that there is."""
+    """No variable escapes `test_a_hostile_value_is_understood_or_refused_by_name`."""
     root = Path(nn.__file__).parent
     readers = [path for path in root.rglob("*.py") if 'environ.get("NN_CORE' in path.read_text(encoding="utf-8")]
     assert readers == []
