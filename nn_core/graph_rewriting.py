@@ -151,6 +151,22 @@ def follows_shapes(number: object) -> bool:
     return type(number) in KINDS
 
 
+def holds_values(variable: Variable) -> bool:
+    """Return whether a variable has values of its own: they were written, filled in, or computed by a function.
+
+    A leaf without any is an input that is to be given, also when a pass has read the zeros that stand for them; one with
+    values that no name stands for is a constant of the graph.
+
+    Example:
+        >>> import nn_core.functions as F
+        >>> x, total = Variable((2, 6)), F.sum(F.constant(2.0, (3,)))
+        >>> total.forward()
+        >>> holds_values(x), holds_values(total.get_unlinked_variable())
+        (False, True)
+    """
+    return variable.data.synced.holds_values
+
+
 def followed(number: Any, read: Callable[[Variable, int], _T], operate: Callable[..., _T]) -> _T:
     """Express a number for which `follows_shapes` holds in other terms: compute it again from the shapes it was read from.
 

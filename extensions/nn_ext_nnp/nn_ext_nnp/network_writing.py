@@ -8,7 +8,7 @@ import numpy as np
 import nn_core as nn
 from nn_core.ext import ArgumentError, NNCoreError
 from nn_core.function import Function
-from nn_core.graph_rewriting import functions_of, without_python
+from nn_core.graph_rewriting import functions_of, holds_values, without_python
 from nn_core.logger import logger
 from nn_ext_nnp.application import OTHER_LAYOUT
 from nn_ext_nnp.network import build, plan_network
@@ -80,7 +80,7 @@ def _constant_leaves(network: Any) -> Iterator[nn.Variable]:
     given = {*named, *outputs}
     for function in functions_of([output for output in outputs if output.parent is not None]):
         for variable in function.inputs:
-            if variable.parent is None and variable not in given and variable.data.modification_count:
+            if variable.parent is None and variable not in given and holds_values(variable):
                 yield variable
 
 

@@ -88,6 +88,36 @@ def test_constants_keep_their_values(tmp_path, caplog, file):
     assert not caplog.records
 
 
+@pytest.mark.parametrize("way", ["forward", "cleared", "dynamic", "numpy"])
+def test_a_computed_constant_keeps_its_values(tmp_path, caplog, way):
+    x, w = nn.Variable((1, 3)), nn.Variable.from_numpy_array(np.float32([[0.5, -2.0, 3.25]]))
+    with nn.auto_forward(way == "dynamic"):
+        total = F.relu(w) * 2
+    if way != "dynamic":
+        total.forward(clear_buffer=way == "cleared")
+    if way == "numpy":
+        total.numpy()
+    y = x * total.get_unlinked_variable(need_grad=False)
+    y.forward()  # reads the zeros of x, which stays an input
+    save(tmp_path / "n.nnp", contents(x, y))
+    with nn.parameter_scope("", {}):
+        network = load(tmp_path / "n.nnp").networks["net"]
+        network.inputs["x"].d = 2
+        network.outputs["y"].forward()
+    assert network.outputs["y"].d.tolist() == [[2.0, 0.0, 13.0]]
+    assert not caplog.records
+
+
+def test_a_leaf_whose_zeros_a_pass_has_read_is_an_input(tmp_path, caplog):
+    x, other = nn.Variable((1, 3)), nn.Variable((1, 3))
+    y = x * other
+    y.forward()
+    with nn.parameter_scope("", {}):
+        save(tmp_path / "n.nnp", contents(x, y))
+        assert list(load(tmp_path / "n.nnp").networks["net"].inputs) == ["x", "@net/Mul2_in"]
+    assert "must have names" in caplog.text
+
+
 def test_a_constant_over_memory_of_somebody_else_keeps_its_values(tmp_path, caplog):
     x, values = nn.Variable((1, 3)), np.array([[0.5, -2.0, 3.25]], np.float32)
     save(tmp_path / "n.nnp", contents(x, x * nn.Variable.from_dlpack(values)))

@@ -95,6 +95,9 @@ _SMALL: Final = 6e4
 
 Key: TypeAlias = tuple[Space, str]
 
+#: Arrays without values of which the zeros were read, by a pass for example, and that nobody need have written since.
+_READ_AS_ZEROS: "Final[weakref.WeakSet[SyncedArray]]" = weakref.WeakSet()
+
 
 class SyncedArray:
     """The values of one or more NdArrays: copies by (space, dtype), of which the valid ones agree."""
@@ -139,6 +142,12 @@ class SyncedArray:
     def dtype(self) -> str:
         """dtype of the latest copy; float32 before anything was written."""
         return self.latest[1] if self.latest is not None else "float32"
+
+    @property
+    def holds_values(self) -> bool:
+        """True when values were written, filled in or computed; False where there are zeros because nobody did."""
+        is_filled = self.modifications > 0 or self.pending_fill is not None
+        return is_filled or (self.latest is not None and not self.cleared and self not in _READ_AS_ZEROS)
 
     @property
     def cleared(self) -> bool:
@@ -186,6 +195,8 @@ class SyncedArray:
         other dtypes, so that it does not matter who reads first.
         """
         value = self.pending_fill or 0.0
+        if self.pending_fill is None:
+            _READ_AS_ZEROS.add(self)
         if exact and value % 1 and math.isfinite(value) and dtype_of(key[1]).kind in "iu":
             raise not_whole(key[1], value)
         place = key if self.latest == key else (key[0], self._dtype_filled(value, key[1]))

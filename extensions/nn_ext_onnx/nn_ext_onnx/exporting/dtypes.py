@@ -8,6 +8,7 @@ import numpy as np
 import nn_core as nn
 from nn_core.ext import FunctionSpec, function_spec
 from nn_core.function import Function
+from nn_core.graph_rewriting import holds_values
 from nn_ext_onnx.exporting.values import DOUBLE, FLOAT, INT
 
 _KINDS: Final[dict[str, np.dtype[Any]]] = {"index": INT, "int32": np.dtype("int32")}
@@ -87,7 +88,7 @@ class LeafTypes:
         given = np.dtype(variable.data.dtype)
         if given.kind in "iub":
             return given
-        has_numbers = variable.data.modification_count > 0
+        has_numbers = holds_values(variable)
         return DOUBLE if self._wide.get(key, False) or (given == DOUBLE and has_numbers and key in self._wide) else FLOAT
 
     def _note(self, function: Function) -> None:
