@@ -18,6 +18,8 @@ from nn_ext_nnp.saving import create_proto, parameter_entries
 #: For how many samples a network is built while it is found out whether it takes any number of them; hardly a file has this
 #: one as its own.
 _SAMPLES: Final = 5
+#: Texts that a network may have besides its graph. Writers of all formats take the first; the others, those that read them.
+_TEXTS: Final = ("name", "description", "metadata")
 
 
 def read_other(
@@ -151,7 +153,9 @@ def translate(source: Path, path: Path, batch_size: int | None, dimensions: Mapp
     with nn.auto_forward(False):
         loaded = read(source, batch_size=batch_size or _SAMPLES, **lengths)
         is_open = batch_size is None and _has_samples(loaded, _SAMPLES)
-        _write(path, loaded.outputs, loaded.inputs, is_open, {"name": getattr(loaded, "name", "") or "network", **settings})
+        kept = _TEXTS if source.suffix.lower() == path.suffix.lower() else _TEXTS[:1]
+        texts = {name: text for name in kept if (text := getattr(loaded, name, None))}
+        _write(path, loaded.outputs, loaded.inputs, is_open, {"name": "network", **texts, **settings})
 
 
 def _write(path: Path, outputs: Any, inputs: Any, is_open: bool, settings: dict[str, Any]) -> None:

@@ -96,7 +96,10 @@ def test_networks_of_onnx_are_shown(tmp_path, model):
 
 def test_lengths_of_named_axes_are_given(tmp_path):
     path = tmp_path / "integers.onnx"
-    onnx.save(onnx.parser.parse_model(INTEGERS), path)
+    model = onnx.parser.parse_model(INTEGERS)
+    model.doc_string = "Doubles integers."
+    onnx.helper.set_model_props(model, {"author": "me"})
+    onnx.save(model, path)
     assert "must give the length of axis 'M' of input 'x'" in run("summary", path, code=1)
     assert "(4, 6)" in run("summary", "-b", 4, "-d", "M=6", path)
     assert "--dimension must be NAME=LENGTH, got 'M'" in run("summary", "-d", "M", path, code=1)
@@ -107,6 +110,8 @@ def test_lengths_of_named_axes_are_given(tmp_path):
     np.testing.assert_array_equal(np.fromfile(tmp_path / "r_1.bin", "<f4"), 2 * np.arange(6, 12))
     run("convert", "--dimension", "M=6", path, tmp_path / "again.onnx")
     np.testing.assert_array_equal(computed(tmp_path / "again.onnx", np.full((7, 6), 2**40)), np.full((7, 6), 2**41))
+    again = onnx.load(tmp_path / "again.onnx")
+    assert (again.doc_string, again.metadata_props[0].value) == ("Doubles integers.", "me")
 
 
 def test_networks_for_one_number_of_samples_say_so(tmp_path, caplog):

@@ -9,7 +9,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.ext import ArgumentError, find_extension
 from nn_core.graph_rewriting import copy_graph
-from nn_ext_onnx import export, export_model
+from nn_ext_onnx import export, export_model, load
 from nn_ext_onnx.exporting import verification
 from nn_ext_onnx.exporting.models import IR_VERSIONS
 
@@ -78,6 +78,21 @@ def test_models_say_who_wrote_them_and_what_they_are(tmp_path):
     assert {entry.key: entry.value for entry in model.metadata_props} == {"author": "me", "license": "none"}
     with pytest.raises(ArgumentError, match=r"description and metadata must be texts, got '' and \{'n': 3\}"):
         export_model(F.tanh(x), metadata={"n": 3})
+
+
+def test_what_a_model_says_of_itself_comes_back():
+    x = nn.Variable((2, 3), name="image")
+    texts = {"name": "tangent", "description": "A tangent.", "metadata": {"author": "me"}}
+    network = load(export_model(F.tanh(x), **texts))
+    assert (network.name, network.description, network.metadata) == tuple(texts.values())
+    again = export_model(network)
+    assert (again.graph.name, again.doc_string) == ("tangent", "A tangent.")
+    assert [(entry.key, entry.value) for entry in again.metadata_props] == [("author", "me")]
+    other = export_model(network, name="other", description="", metadata={})
+    assert (other.graph.name, other.doc_string, len(other.metadata_props)) == ("other", "", 0)
+    y = F.tanh(x)
+    y.name = "probability"
+    assert export_model(y).graph.name == "network"
 
 
 def test_inputs_are_found_without_being_named():

@@ -42,9 +42,9 @@ def export_model(
     opset: int = DEFAULT_OPSET,
     dynamic_batch: bool | str = False,
     dynamic_axes: DynamicAxes | None = None,
-    name: str = "network",
+    name: str | None = None,
     parameters: ParameterSource | None = None,
-    description: str = "",
+    description: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> onnx.ModelProto:
     """Return the graph of `outputs` as a model of ONNX.
@@ -59,11 +59,12 @@ def export_model(
         dynamic_axes: the axes that may have any length, by name of the input: their names by number, as in
             ``{"x": {0: "batch", 2: "height", 3: "width"}}``, or a list of numbers. Axes of one name have one length. Axes of
             outputs that follow them need not be given; they may get names here.
-        name: of the graph.
+        name: of the graph. None: that of the network that was given, or else "network".
         parameters: names of constants: Variables by name, a module, or the name of a scope. Default: the parameters of the
             current scope and of all modules in the graph.
-        description: a text about the model for those who look at the file.
-        metadata: texts by name, which the model carries.
+        description: a text about the model for those who look at the file. None: that of the network that was given, if it
+            has one.
+        metadata: texts by name, which the model carries. None: as for `description`.
 
     Returns:
         The model, checked by ``onnx.checker``. Computations are those of inference where a function has both.
@@ -80,13 +81,22 @@ def export_model(
         >>> [axis.dim_param or axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim]
         ['N', 3, 'y_2']
     """
-    made = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
-    return add_constants(_described(made.model, description, metadata), made.constants)
+    title = _given_or_own(name, outputs, "name") or "network"
+    made = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, title, parameters)
+    return add_constants(_described(made.model, outputs, description, metadata), made.constants)
 
 
-def _described(model: onnx.ModelProto, description: str, metadata: Mapping[str, str] | None) -> onnx.ModelProto:
-    """Put texts about a model into it."""
-    texts = {} if metadata is None else dict(metadata)
+def _given_or_own(given: Any, outputs: Any, attribute: str) -> Any:
+    """Return what was given, or else that attribute of a network; variables have attributes of such names, too."""
+    return getattr(outputs, attribute, None) if given is None and hasattr(outputs, "outputs") else given
+
+
+def _described(
+    model: onnx.ModelProto, outputs: Any, description: str | None, metadata: Mapping[str, str] | None
+) -> onnx.ModelProto:
+    """Put texts about a model into it; those that are not given are the network's."""
+    description = _given_or_own(description, outputs, "description") or ""
+    texts = dict(_given_or_own(metadata, outputs, "metadata") or {})
     if not isinstance(description, str) or not all(isinstance(text, str) for pair in texts.items() for text in pair):
         raise ArgumentError(f"export: description and metadata must be texts, got {description!r} and {texts!r}")
     _require_encodable((description, *texts, *texts.values()))
@@ -158,11 +168,11 @@ def export(
     opset: int = DEFAULT_OPSET,
     dynamic_batch: bool | str = False,
     dynamic_axes: DynamicAxes | None = None,
-    name: str = "network",
+    name: str | None = None,
     verify: bool = False,
     external_data: bool | None = None,
     parameters: ParameterSource | None = None,
-    description: str = "",
+    description: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Write the graph of `outputs` as a file of ONNX; see `export_model`.
@@ -194,8 +204,9 @@ def export(
         ...     onnx.load(f"{folder}/net.onnx").graph.node[0].op_type
         'Tanh'
     """
-    model, constants, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, name, parameters)
-    _described(model, description, metadata)
+    title = _given_or_own(name, outputs, "name") or "network"
+    model, constants, networks = _exported(outputs, inputs, opset, dynamic_batch, dynamic_axes, title, parameters)
+    _described(model, outputs, description, metadata)
     if verify:
         from nn_ext_onnx.exporting.verification import verify_networks  # onnxruntime is for those who ask
 

@@ -49,6 +49,8 @@ class Network:
             texts, sequences and optional values always are.
         structures: outputs that are not one variable, by name: an array of texts, a list for a sequence, None for an
             optional value that is absent.
+        description: the text about the model.
+        metadata: the texts by name that the model carries.
     """
 
     name: str
@@ -58,6 +60,8 @@ class Network:
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)
     bound: dict[str, Any] = field(default_factory=dict)
     structures: dict[str, Any] = field(default_factory=dict)
+    description: str = ""
+    metadata: dict[str, str] = field(default_factory=dict)
 
 
 def load(
@@ -186,7 +190,8 @@ class Loader:
         is_present: bool,
     ) -> Network:
         builder = Builder(self.opsets, self.functions, self.base, values, is_present, self.n_file)
-        scope, network = Scope(), Network(self.graph.name)
+        metadata = {entry.key: entry.value for entry in self.model.metadata_props}
+        scope, network = Scope(), Network(self.graph.name, description=self.model.doc_string, metadata=metadata)
         builder.initializers(self.graph, scope)
         builder.uses = _uses(self.graph)
         constants = set(scope)
