@@ -143,6 +143,29 @@ def test_indices_outside_are_an_error_in_c(tmp_path):
             net([0, wrong, 0], shapes=[(3, 3)])
 
 
+@pytest.mark.parametrize("wrong", [4, -5, np.nan, np.inf, 1e30])
+def test_elements_are_put_nowhere_else(tmp_path, wrong):
+    rows, table = nn.Variable((1, 3)), nn.Variable((4, 2))
+    data = nn.Variable.from_numpy_array(np.ones((3, 2)))
+    along = nn.Variable((3, 2))
+    outputs = {
+        "picked": F.gather_nd(table, rows),
+        "put": F.scatter_nd(data, rows, shape=(4, 2)),
+        "added": F.scatter_add(table, along, data, axis=0),
+    }
+    for name, y in outputs.items():
+        indices = along if name == "added" else rows
+        inputs = {"i": indices, **({} if name == "put" else {"t": table})}
+        net = Network(tmp_path, {name: y}, inputs)
+        places = np.zeros(indices.shape)
+        values = [places] if name == "put" else [places, np.zeros((4, 2))]
+        (found,) = net(*values, shapes=[y.shape])
+        assert found.sum() == {"picked": 0, "put": 2, "added": 6}[name]
+        places.flat[2] = wrong
+        with pytest.raises(IndexError):
+            net(*values, shapes=[y.shape])
+
+
 def test_outputs_that_are_inputs_constants_and_each_other(tmp_path):
     x = nn.Variable.from_numpy_array(np.arange(6.0).reshape(2, 3))
     y = F.tanh(x)

@@ -1,9 +1,11 @@
 """Functions that look elements up by numbers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from nn_ext_c.emitting.registry import Call, NotExportableError, emitter, shown
-from nn_ext_c.loops import Code, dot, number
+from nn_ext_c.emitting.registry import Call, NotExportableError, copied, emitter, filled, shown
+from nn_ext_c.loops import Code, Index, dot, number
 from nn_ext_c.program import Argument, Step, Value, strides_of
 
 
@@ -31,17 +33,88 @@ def taken(call: Call, x: Value, indices: Value, axis: int) -> Value:
     code = Code()
     before = code.loops(x.shape[:axis])
     middle = code.loops(indices.shape)
-    code.line(f"const float index = indices[{dot(middle, indices.strides)}];")
-    code.open(f"if (!(index >= {-n}.0f && index < {n}.0f))")
+    row = _row(code, "0", dot(middle, indices.strides), n) * x.strides[axis]
+    after = code.loops(x.shape[axis + 1 :])
+    offset = row + dot([*before, *after], x.strides[:axis] + x.strides[axis + 1 :])
+    code.line(f"y[{dot([*before, *middle, *after], strides_of(call.output_shape))}] = x[{offset}];")
+    arguments = [Argument("x", x), Argument("indices", indices), Argument("y", target, True)]
+    call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
+    return target
+
+
+def _row(code: Code, suffix: str, index: Index, length: int) -> Index:
+    """Declare the row of an axis that an element of `indices` stands for, or end the program with an error.
+
+    Args:
+        code: the statements, in the loops over `indices`.
+        suffix: what the names of variables end with.
+        index: the place of the element.
+        length: of the axis.
+    """
+    code.line(f"const float index{suffix} = indices[{index}];")
+    code.open(f"if (!(index{suffix} >= {-length}.0f && index{suffix} < {length}.0f))")
     code.line("return 1;")
     code.close()
-    code.line(f"const int32_t row = (int32_t)index + (index < 0.0f ? {n} : 0);")
-    after = code.loops(x.shape[axis + 1 :])
-    offset = dot([*before, *after], x.strides[:axis] + x.strides[axis + 1 :])
-    row = f"row * {x.strides[axis]}" if x.strides[axis] != 1 else "row"
-    place = dot([*before, *middle, *after], strides_of(call.output_shape))
-    code.line(f"y[{place}] = x[{f'{offset} + ' if offset.terms else ''}{row}];")
+    code.line(f"const int32_t row{suffix} = (int32_t)index{suffix} + (index{suffix} < 0.0f ? {length} : 0);")
+    return Index(((f"row{suffix}", 1),))
+
+
+def _block(code: Code, indices: Value, counters: Sequence[Index], array: Value) -> Index:
+    """Declare the rows that the first axis of `indices` names along the first axes of an array; return the block's place."""
+    place = Index()
+    for axis in range(indices.shape[0]):
+        element = dot(counters, indices.strides[1:]) + axis * indices.strides[0]
+        place = place + _row(code, str(axis), element, array.shape[axis]) * array.strides[axis]
+    return place
+
+
+@emitter("GatherNd")
+def _gather_nd(call: Call) -> Value:
+    x, indices = call.x, call[1]
+    n = indices.shape[0]
+    target = call.program.new(call.output_shape)
+    code = Code()
+    places = code.loops(indices.shape[1:])
+    block = _block(code, indices, places, x)
+    inner = code.loops(x.shape[n:])
+    code.line(f"y[{dot([*places, *inner], target.strides)}] = x[{block + dot(inner, x.strides[n:])}];")
     arguments = [Argument("x", x), Argument("indices", indices), Argument("y", target, True)]
+    call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
+    return target
+
+
+@emitter("ScatterNd")
+def _scatter_nd(call: Call) -> Value:
+    data, indices, out = call.x, call[1], call.optional(2)
+    n = indices.shape[0]
+    if out is None:
+        target = call.program.new(call.output_shape)
+        filled(call.program, call.name, "0.0f", target)
+    else:
+        target = copied(call.program, call.name, out)
+    code = Code()
+    places = code.loops(indices.shape[1:])
+    block = _block(code, indices, places, target)
+    inner = code.loops(target.shape[n:])
+    put = "+=" if call.args["add"] else "="
+    code.line(f"y[{block + dot(inner, target.strides[n:])}] {put} x[{dot([*places, *inner], data.strides)}];")
+    arguments = [Argument("x", data), Argument("indices", indices), Argument("y", target, True)]
+    call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
+    return target
+
+
+@emitter("ScatterAdd")
+def _scatter_add(call: Call) -> Value:
+    indices, added = call[1], call[2]
+    axis = call.args["axis"] % len(call.shape)
+    target = copied(call.program, call.name, call.x)
+    code = Code()
+    places = code.loops(indices.shape)
+    strides = list(target.strides)
+    row = _row(code, "0", dot(places, indices.strides), target.shape[axis]) * strides[axis]
+    strides[axis] = 0
+    code.line(f"y[{row + dot(places, strides)}] += x[{dot(places, added.strides)}];")
+    arguments = [Argument("x", added), Argument("indices", indices), Argument("y", target, True)]
     call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
     return target
 
