@@ -1,5 +1,8 @@
 """The memory pool of arrays: what is given back is handed out again, and never more is held than was once in use."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,3 +64,35 @@ def test_no_more_is_held_than_was_in_use_at_one_time() -> None:
 def test_memory_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(MemoryError):
         _native.empty((2**46,), FLOAT)
+
+
+#: A convolution whose working memory does not fit, beside one that does.
+TOO_LARGE = """
+import resource
+import numpy as np
+import nn_core as nn
+import nn_core.functions as F
+from nn_core.ext_utils import get_extension_context
+
+nn.set_default_context(get_extension_context("cpu"))
+x, w = nn.Variable((1, 3, 16, 16)), nn.Variable.from_numpy_array(np.ones((64, 3, 3, 3), np.float32))
+x.d = 1
+y = F.convolution(x, w, pad=(1, 1))
+y.forward()
+expected = y.numpy().tobytes()
+resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
+large = F.convolution(nn.Variable((64, 3, 512, 512)), w, pad=(1, 1))
+try:
+    large.forward()
+except MemoryError as error:
+    print(error)
+y.forward()
+assert y.numpy().tobytes() == expected
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bounds its address space")
+def test_a_kernel_without_working_memory_names_its_function():
+    found = subprocess.run([sys.executable, "-c", TOO_LARGE], capture_output=True, text=True, check=True).stdout
+    for part in ("convolution: its results must fit", "(64, 3, 512, 512)", "hint: take a smaller batch"):
+        assert part in found

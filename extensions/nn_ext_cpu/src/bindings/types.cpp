@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <string>
 
 #include "support/check.hpp"
@@ -53,6 +54,9 @@ PyObject* guarded(double cost, const Body& body) {
   } catch (const ArgumentError& error) {
     failure = error.what();
     kind = argument_error;
+  } catch (const std::bad_alloc&) {
+    failure = "a kernel must get the memory that it works in, got too little of it";
+    kind = PyExc_MemoryError;
   } catch (const std::exception& error) {
     failure = error.what();
   }
