@@ -182,7 +182,8 @@ class Hdf5DataSource(OrderedDataSource):
             raise FileFormatError(f"{path}: the file must hold the datasets{wanted}, got: {error}") from error
         if len(set(lengths.values())) != 1:
             raise ArgumentError(f"Hdf5DataSource: datasets of {path} must have one length, got {lengths}")
-        super().__init__(next(iter(lengths.values())), names, shuffle, rng)
+        with naming_file(path):
+            super().__init__(next(iter(lengths.values())), names, shuffle, rng)
 
     def _opened(self) -> Any:
         if self._file is None:

@@ -13,7 +13,7 @@ import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.data.array_sources import Hdf5DataSource, NumpyDataSource
 from nn_core.data.tar import TarDataSource
-from nn_core.errors import FileFormatError, HostMemoryError, NNCoreError
+from nn_core.errors import ArgumentError, FileFormatError, HostMemoryError, NNCoreError
 from nn_core.files import naming_file, open_to_read, read_entries, write_entries
 from nn_core.io import load_keras_parameters, load_pytorch_parameters
 from nn_core.training import load_checkpoint, load_newest_checkpoint, save_checkpoint
@@ -123,6 +123,14 @@ def test_damaged_groups_of_rows_are_refused_by_name(tmp_path):
         (tmp_path / "rows.h5").write_bytes(content.replace(mark, b"XXXX"))
         with pytest.raises(FileFormatError, match=r"rows\.h5"):
             Hdf5DataSource(tmp_path / "rows.h5")
+
+
+def test_empty_rows_are_refused_by_name(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["x"] = np.zeros((0, 3))
+    with pytest.raises(ArgumentError, match=r"number of samples must be .* at least 1, got 0\n  file: .*rows\.h5"):
+        Hdf5DataSource(tmp_path / "rows.h5")
 
 
 def test_a_sparse_file_of_states_is_named(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, NNCoreError
+from nn_core.ext import ArgumentError, NNCoreError, naming_file
 from nn_ext_caffe import arranging as arranging  # its layers are registered
 from nn_ext_caffe.layers import CONVERTERS, Call, UnsupportedError
 from nn_ext_caffe.reading import Layer, layers_of, read_net, with_weights
@@ -80,8 +80,9 @@ def load(
         name = Path(weights).name
         with_weights(layers, layers_of(read_net(weights), name, phase), name)
     builder = _Builder(Network(net.name), dict(shapes or {}), batch_size, phase == "TRAIN")
-    builder.inputs(net)
-    return builder.build(layers, file)
+    with naming_file(source):
+        builder.inputs(net)
+        return builder.build(layers, file)
 
 
 class _Builder:

@@ -191,3 +191,10 @@ def test_damaged_files_raise_our_errors_only(tmp_path):
         except NNCoreError:
             pass
     assert n_read
+
+
+def test_refused_inputs_name_the_file(tmp_path):
+    path = tmp_path / "net.prototxt"
+    path.write_text('input: "x" input_dim: -1')
+    with pytest.raises(ArgumentError, match=r"inputs must have a shape that fits into memory, .*\n  file: .*net\.prototxt"):
+        load(path)
