@@ -10,6 +10,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import HOST, Space, ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
 
@@ -107,7 +108,7 @@ class DevicePrefetcher:
         space = _space(self._context)
         if space is HOST:
             return batch
-        return tuple([_on_device(np.asarray(values), space, self._context.dtype) for values in batch])
+        return tuple([_on_device(values_of(values), space, self._context.dtype) for values in batch])
 
 
 #: Kinds of NumPy's dtypes that arrive as whole numbers: bool, and signed and unsigned integers.

@@ -30,6 +30,7 @@ from nn_core.data.cache_files import FORMATS, CacheFormat, format_of, reading, v
 from nn_core.data.cache_names import as_csv as as_csv
 from nn_core.data.cache_names import is_file_name, require_prefix
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.files import atomic_writer, open_to_read, read_file, remove_leftovers
@@ -363,7 +364,7 @@ def _file_of(source: DataSource) -> str:
 
 def _stacked(source: DataSource, variable: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
     try:
-        return np.stack([np.asarray(value) for value in values])
+        return np.stack([values_of(value) for value in values])
     except ValueError as error:
         shapes = sorted({np.shape(value) for value in values})
         raise DataSourceWithFileCacheError(

@@ -8,6 +8,7 @@ import numpy as np
 from nn_core.data.array_sources import ArrayDataSource
 from nn_core.data.iterator import DataIterator
 from nn_core.data.source import DataSource
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
 from nn_core.training.samples import batches_of, packed, parts
@@ -101,7 +102,7 @@ def gathered(function: str, name: str, data: Any) -> Any:
     if not batches:
         raise ArgumentError(f"{function}: {name} must have batches, got none")
     counts = [len(parts(part)) for part in batches[0]]
-    arrays = [np.concatenate([np.asarray(one) for one in column]) for column in zip(*map(flat, batches), strict=True)]
+    arrays = [np.concatenate([values_of(one) for one in column]) for column in zip(*map(flat, batches), strict=True)]
     columns = iter(arrays)
     return tuple(packed([next(columns) for _ in range(count)]) for count in counts)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from nn_core import functions as F
 from nn_core.core.evaluating import functions_of_training
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.graph_rewriting import functions_of
 from nn_core.logger import logger
@@ -152,7 +153,7 @@ class LossWatch:
             (name, part) for name, given in zip(("inputs", "targets"), self._data or (), strict=False) for part in parts(given)
         ]
         for name, array in named:
-            values = np.asarray(array)
+            values = values_of(array)
             if values.dtype.kind != "f":
                 continue
             is_broken = ~np.isfinite(values)

@@ -10,12 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from nn_core import functions as F
 from nn_core import solvers
 from nn_core.core.module import Module
 from nn_core.data.source import DataSource
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.node import Storage
@@ -346,7 +345,7 @@ def _stream(objective: Objective, train: Any) -> _Source:
     batch = data.first if isinstance(data, IterableBatches) else _first(data)
     if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
         raise ArgumentError(f"fit: a batch of train must have inputs, targets and maybe weights, got {described(batch)}")
-    x, t, *w = ([np.asarray(one) for one in parts(part)] for part in batch)
+    x, t, *w = ([values_of(one) for one in parts(part)] for part in batch)
     arrays = [*x, *map(objective.targets, t), *(weights for given in w for weights in given)]
     return _Source.of([array.shape for array in arrays], (len(x), len(t)), data, is_stream=True)
 

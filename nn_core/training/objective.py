@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core import functions as F
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.training.extensions.evaluator import Output
@@ -148,8 +149,8 @@ class Objective:
 def _one_array(function: str, name: str, part: str, given: Any) -> Array:
     """Return the inputs or targets of data as an array; refuses several arrays of different shapes."""
     try:
-        array = np.asarray(given)
-    except ValueError:  # of different shapes
+        array = values_of(given)
+    except (ValueError, TypeError, RuntimeError):  # of different shapes, or none
         array = np.empty(0, object)
     if array.dtype.kind not in "fiubV":  # V: bfloat16
         is_named = array.dtype.kind in "US" and part == "targets"

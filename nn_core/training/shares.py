@@ -6,6 +6,7 @@ from typing import Any, Final, TypeGuard
 
 import numpy as np
 
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError
 from nn_core.training.batches import is_batches
@@ -30,7 +31,7 @@ def split(train: Any, share: float, weights: Any, seed: int) -> tuple[Any, Any, 
         raise ArgumentError(f"fit: validation must be a pair of arrays, or a share between 0 and 1, got {share}")
     if is_batches(train):
         raise ArgumentError("fit: a share as validation must be of arrays, got batches\n  hint: validation=other_batches")
-    pair = [[np.asarray(part) for part in parts(given)] for given in train]
+    pair = [[values_of(part) for part in parts(given)] for given in train]
     lengths = lengths_of([array for arrays in pair for array in arrays])
     if len(lengths) != 1:  # told by the check of the pair, which follows
         return train, None, weights
@@ -66,7 +67,7 @@ def class_weights(given: Any, train: Any) -> Any:
         raise ArgumentError(f"fit: class_weight must be a list of numbers, or {BALANCED!r}, got {given!r}")
     if is_batches(train) or not isinstance(train, (tuple, list)) or len(train) != 2 or len(parts(train[1])) > 1:
         raise ArgumentError(f"fit: class_weight={BALANCED!r} must go with arrays of inputs and labels, got {described(train)}")
-    labels = np.asarray(train[1]).reshape(-1).astype(np.int64)
+    labels = values_of(train[1]).reshape(-1).astype(np.int64)
     counts = np.bincount(labels)
     missing = np.flatnonzero(counts == 0)
     if missing.size:

@@ -11,6 +11,7 @@ from nn_core import random
 from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import checked_count, fitted
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.runtime.holders import where_parameters_are
@@ -346,7 +347,7 @@ class Updater:
     def _forward(self, batch: Sequence[Any]) -> Variable:
         if not isinstance(self._loss, Variable):
             with auto_forward():
-                return self._loss(*[Variable.from_numpy_array(np.asarray(values)) for values in batch])
+                return self._loss(*[Variable.from_numpy_array(values_of(values)) for values in batch])
         assert self._inputs is not None
         if len(batch) != len(self._inputs):
             self._refuse_batch(batch)

@@ -8,6 +8,7 @@ import pytest
 
 import nn_core as nn
 from nn_core.errors import ArgumentError, DTypeError, NNCoreError
+from nn_core.training import fit
 
 
 class Tensor:
@@ -109,3 +110,20 @@ def test_what_is_refused_names_the_variable(kind: str) -> None:
         x.d = value
     with pytest.raises(error, match=f"^variable 'images': NdArray: {text}"):
         x.g = value
+
+
+@pytest.mark.parametrize("kind", [{"requires_grad": True}, {"dtype": "torch.bfloat16"}])
+def test_training_takes_tensors(kind: Any) -> None:
+    x, t = Tensor(np.ones((8, 3)), **kind), np.zeros(8, np.int64)
+    train = nn.Sequential(nn.layers.Linear(2))
+    result = fit(train, (x, t), 0.25, epochs=1, progress=False)
+    assert result.predict(x).shape == nn.predict(train, x).shape == (8, 2)
+    assert result.evaluate((x, t))["accuracy"] >= 0
+    batches = [(Tensor(np.ones((4, 3)), **kind), t[:4])] * 2
+    assert len(fit(nn.Sequential(nn.layers.Linear(2)), batches, epochs=1, progress=False).history) == 1
+
+
+def test_training_refuses_tensors_of_devices() -> None:
+    x, t = Tensor(np.ones((8, 3)), device="cuda:0"), np.zeros(8, np.int64)
+    with pytest.raises(ArgumentError, match=r"^fit: inputs of train must be one array of numbers, got Tensor"):
+        fit(nn.Sequential(nn.layers.Linear(2)), (x, t), epochs=1, progress=False)

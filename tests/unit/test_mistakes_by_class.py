@@ -90,6 +90,12 @@ ROWS: list[Row] = [
     ("fit: network None", lambda: fit(None, (X, T)), A, "^fit: network must be a function or a module .*got None"),
     ("fit: a Variable", lambda: fit(FLAT, (X, T)), A, "^fit: network must be a function or a module .*got Variable"),
     ("fit: a number", lambda: fit(lambda x: 3, (X, T)), A, "^fit: network must return a Variable, or a tuple of some, got 3"),
+    (
+        "predict: samples of another width",
+        lambda: fitted(fresh=True).predict(np.ones((2, 7))),
+        H,
+        r"^predict: samples must have the shape that the network was built for, \(3,\), got \(7,\)",
+    ),
     ("fit: no epochs", lambda: fitted(epochs=0), A, "^fit: epochs must be a number greater than 0, got 0"),
     ("fit: epochs '3'", lambda: fitted(epochs="3"), A, "^fit: epochs must be a number greater than 0, got '3'"),
     ("fit: epochs None", lambda: fitted(epochs=None), A, "^fit: epochs must be a number greater than 0, got None"),

@@ -11,6 +11,7 @@ import numpy as np
 from nn_core.data.source import DataSource, Sample
 from nn_core.data.source_cursor import Course, Mark
 from nn_core.engine.dispatch.supplied import plugin_of
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.failure import attach_note
 from nn_core.errors import ArgumentError, ShapeError
@@ -245,7 +246,7 @@ def transformed(arrays: Batch, collation: Collation, epoch: int, position: int) 
     rng = np.random.Generator(np.random.Philox(key=np.array([_BATCH_KEY, (epoch << 32) + position], np.uint64)))
     try:
         changed = transform(rng, *arrays)
-        return tuple([np.asarray(array) for array in (changed if isinstance(changed, (tuple, list)) else (changed,))])
+        return tuple([values_of(array) for array in (changed if isinstance(changed, (tuple, list)) else (changed,))])
     except Exception as error:
         if isinstance(error, StopIteration):  # would read as the end of the data
             error = RuntimeError("a transformation must not raise StopIteration")
@@ -281,7 +282,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _column(source: DataSource, number: int, values: Sequence[Any], padding: Padding | None) -> list[np.ndarray[Any, Any]]:
-    arrays = [np.asarray(value) for value in values]
+    arrays = [values_of(value) for value in values]
     shapes = {array.shape for array in arrays}
     if len(shapes) == 1:
         return arrays

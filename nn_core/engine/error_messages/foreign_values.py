@@ -6,6 +6,17 @@ from typing import Any
 import numpy as np
 
 
+def values_of(value: Any) -> np.ndarray[Any, Any]:
+    """Return ``np.asarray(value)``, also of a tensor that requires a gradient or holds bfloat16."""
+    try:
+        return np.asarray(value)
+    except (TypeError, RuntimeError, ValueError):
+        taken = of_tensor(value)
+        if taken is None:
+            raise
+        return taken
+
+
 def of_tensor(value: Any) -> np.ndarray[Any, Any] | None:
     """Return the values of a tensor that requires a gradient or holds bfloat16, the latter in float32, which holds them all.
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nn_core.communicators import Communicator
+from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.node import forward_order
 from nn_core.errors import ArgumentError
@@ -170,7 +171,7 @@ def _batches_of(data: Any, batch_size: int | None) -> Callable[[], Iterator[Sequ
     if hasattr(data, "next"):
         start = data.get_state()
         return lambda: _of_iterator(data, start)
-    arrays = [np.asarray(array) for array in data]
+    arrays = [values_of(array) for array in data]
     if batch_size is None or batch_size < 1 or len({len(array) for array in arrays}) != 1:
         lengths = [len(array) for array in arrays]
         raise ArgumentError(
