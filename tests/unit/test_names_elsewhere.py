@@ -24,6 +24,7 @@ LOOKED_FOR = {
         "lr_scheduler": RATES,
         "save_model": "nn_core.utils.save.save",
         "export": "nn_ext_onnx.export",
+        "load_model": "nn_ext_onnx.OnnxModule",
         "Tensor": "Variable",
         "load": "load_parameters",
     },

@@ -4,5 +4,6 @@ from nn_ext_onnx.exporting.models import export as export
 from nn_ext_onnx.exporting.models import export_model as export_model
 from nn_ext_onnx.importing.models import Network as Network
 from nn_ext_onnx.importing.models import load as load
+from nn_ext_onnx.importing.module import OnnxModule as OnnxModule
 
-__all__ = ["Network", "export", "export_model", "load"]
+__all__ = ["Network", "OnnxModule", "export", "export_model", "load"]

@@ -62,7 +62,7 @@ WORDS: Final[dict[str, str]] = {
     # files
     **dict.fromkeys(("savemodel", "savenetwork"), "nn_core.utils.save.save"),
     **dict.fromkeys(("onnx", "toonnx", "exportonnx", "export"), "nn_ext_onnx.export"),
-    **dict.fromkeys(("fromonnx", "loadonnx", "importonnx"), "nn_ext_onnx.load"),
+    **dict.fromkeys(("fromonnx", "loadonnx", "importonnx", "loadmodel", "loadnetwork"), "nn_ext_onnx.OnnxModule"),
 }
 
 

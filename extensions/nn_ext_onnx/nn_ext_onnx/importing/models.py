@@ -144,6 +144,7 @@ class Loader:
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.base, self.batch_size = base, batch_size
+        self.variables: Mapping[str, nn.Variable] = {}
         read_external(model, base)
         self._check()
 
@@ -157,8 +158,22 @@ class Loader:
         budget().require("nodes", n_nodes, "load_onnx: nodes of the model, with its functions written out,")
         require_written_out(n_nodes, self.n_file)
 
-    def load(self, dimensions: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> Network:
-        """Build the graph; inputs whose numbers it needs are taken from `values`."""
+    def load(
+        self,
+        dimensions: Mapping[str, int],
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, Any],
+        variables: Mapping[str, nn.Variable] | None = None,
+    ) -> Network:
+        """Build the graph; inputs whose numbers it needs are taken from `values`.
+
+        Args:
+            dimensions: as `load`.
+            shapes: as `load`.
+            values: as `load`.
+            variables: inputs, and parameters of an earlier graph, that this graph is to read, by name.
+        """
+        self.variables = variables or {}
         needed: set[str] = set()
         is_present = False
         while True:
@@ -193,6 +208,8 @@ class Loader:
         metadata = {entry.key: entry.value for entry in self.model.metadata_props}
         scope, network = Scope(), Network(self.graph.name, description=self.model.doc_string, metadata=metadata)
         builder.initializers(self.graph, scope)
+        for name in scope.keys() & self.variables.keys():
+            scope[name].kept = self.variables[name]
         builder.uses = _uses(self.graph)
         constants = set(scope)
         for entry in self.graph.input:
@@ -233,6 +250,10 @@ class Loader:
         if not is_variable:
             raise UnknownNumbersError(Value(entry.name, dtype, sources=sources))
         shape = self._shape(entry, dimensions, shapes, values)
+        if entry.name in self.variables:
+            variable = self.variables[entry.name]
+            network.inputs[entry.name] = variable
+            return Value(entry.name, dtype, variable=variable, sources=sources)
         if is_float(dtype) or dtype.kind == "b":
             variable = nn.Variable(shape)
         else:

@@ -88,9 +88,10 @@ class Value:
         is_parameter: whether it is an initializer that may be trained.
         origin: the levels that it was made of, None where there are none.
         stored: where its numbers are in a file, from which they are read whenever they are needed, if they are in one.
+        kept: the variable of an earlier graph of the model, which stands for it in this one too.
     """
 
-    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "name", "origin", "sources", "stored")
+    __slots__ = ("_array", "_compute", "_variable", "dtype", "is_parameter", "kept", "name", "origin", "sources", "stored")
 
     def __init__(
         self,
@@ -106,6 +107,7 @@ class Value:
         self.name, self.dtype, self.sources, self.is_parameter = name, dtype, sources, is_parameter
         self._array, self._variable, self._compute, self.stored = array, variable, compute, stored
         self.origin: Any = None
+        self.kept: nn.Variable | None = None
 
     @property
     def is_known(self) -> bool:
@@ -150,6 +152,8 @@ class Value:
     @property
     def variable(self) -> nn.Variable:
         """The variable that stands for it in the graph."""
+        if self._variable is None and self.kept is not None:
+            self._variable = self.kept
         if self._variable is None:
             assert self._array is not None or self.stored is not None
             array = held(np.asarray(self.array))
@@ -164,6 +168,8 @@ class Value:
 
     def changed(self, array: Array) -> nn.Variable:
         """Make the variable of a parameter from its numbers in another layout."""
+        if self.kept is not None:
+            return self.variable
         self._variable = Value(self.name, self.dtype, array, is_parameter=True).variable
         return self._variable
 
