@@ -60,7 +60,10 @@ _HINTS: Final[Mapping[str, str]] = {
     "callback": "callbacks=[function], called with the epoch and its values",
     "scheduler": "schedule=CosineScheduler(0.1, max_iter=1000)",
     "early_stopping": "patience=5, or extensions=[early_stop(...)]",
+    "until": "epochs=, patience= or extensions=[early_stop(...)] end training; Trainer takes any trigger",
     "validation_data": "validation=(x, t)",
+    "validation_split": "validation=0.2",
+    **dict.fromkeys(("device", "gpu", "gpus"), "nn.set_default_context(...) says where to run"),
     "verbose": "progress=False shows no bar",
 }
 
