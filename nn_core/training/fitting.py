@@ -205,8 +205,8 @@ def fit(
             the samples. "balanced": classes of arrays weigh the same together, however many samples they have.
         sample_weight: A weight for each sample of arrays, by whose mean all are divided. A loss of your own has a value for
             each sample then.
-        metrics: Reported instead of the metrics of the task: names ("accuracy", "top5", "auc", "precision", "recall",
-            "f1"; "mae", "rmse", "r2") and functions ``metric(y, t)`` of all scores and targets as arrays; or some by name.
+        metrics: Reported of validation data instead of those of the task: names ("accuracy", "top5", "auc", "precision",
+            "recall", "f1"; "mae", "rmse", "r2") and functions ``metric(y, t)`` of all scores and targets; or some by name.
         callbacks: Functions ``callback(epoch, values)``, called after each epoch with its means; one that returns True ends
             training.
         seed: Seed of the orders of samples, of initial weights and of random functions, by ``nn_core.seed``; weights that
