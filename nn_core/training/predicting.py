@@ -1,7 +1,7 @@
 """Predictions of networks for arrays, batch by batch."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -81,20 +81,25 @@ def computed(inputs: Sequence[Variable], outputs: Sequence[Variable], arrays: Se
         try:
             forward_all(outputs, clear_buffer=True)
         except ShapeError as error:
-            for variable, shape in zip(inputs, shapes, strict=True):
-                variable.reset_shape(shape, True)  # what was built goes on for samples that fit
-            wanted, got = [shape[1:] for shape in shapes], [array.shape[1:] for array in arrays]
-            if wanted == got:
-                raise
-            text = f"{', '.join(map(str, wanted))}, got {', '.join(map(str, got))}"
-            reason = str(error).partition("\n")[0]
-            raise ShapeError(
-                f"predict: samples must have the shape that the network was built for, {text}\n  {reason}"
-            ) from error
+            _raise_misfit(inputs, shapes, arrays, error)
         for kept, output in zip(results, outputs, strict=True):
             kept.append(output.d.copy())
     empty = [np.zeros((0, *output.shape[1:]), np.float32) for output in outputs]
     return [np.concatenate(kept) if kept else none for kept, none in zip(results, empty, strict=True)]
+
+
+def _raise_misfit(
+    inputs: Sequence[Variable], shapes: Sequence[tuple[int, ...]], arrays: Sequence[Array], error: ShapeError
+) -> NoReturn:
+    """Raise the error that names the shapes of samples, where they are not those that the network was built for."""
+    for variable, shape in zip(inputs, shapes, strict=True):
+        variable.reset_shape(shape, True)  # what was built goes on for samples that fit
+    wanted, got = [shape[1:] for shape in shapes], [array.shape[1:] for array in arrays]
+    if wanted == got:
+        raise error
+    text = f"predict: samples must have the shape that the network was built for, {_listed(wanted)}, got {_listed(got)}"
+    reason = str(error).partition("\n")[0]
+    raise ShapeError(f"{text}\n  {reason}") from error
 
 
 def _listed(shapes: Sequence[tuple[int, ...]]) -> str:

@@ -31,6 +31,7 @@ from nn_ext_onnx.importing.values import (
 )
 
 _LISTED: Final = 40
+_NONE: Final[Mapping[str, nn.Variable]] = {}
 #: Inputs of so many numbers may be settings, such as shapes.
 _SETTING_SIZE: Final = 64
 
@@ -144,7 +145,7 @@ class Loader:
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.base, self.batch_size = base, batch_size
-        self.variables: Mapping[str, nn.Variable] = {}
+        self.variables = _NONE
         read_external(model, base)
         self._check()
 
@@ -163,7 +164,7 @@ class Loader:
         dimensions: Mapping[str, int],
         shapes: Mapping[str, Sequence[int]],
         values: Mapping[str, Any],
-        variables: Mapping[str, nn.Variable] | None = None,
+        variables: Mapping[str, nn.Variable] = _NONE,
     ) -> Network:
         """Build the graph; inputs whose numbers it needs are taken from `values`.
 
@@ -173,7 +174,7 @@ class Loader:
             values: as `load`.
             variables: inputs, and parameters of an earlier graph, that this graph is to read, by name.
         """
-        self.variables = variables or {}
+        self.variables = variables
         needed: set[str] = set()
         is_present = False
         while True:
