@@ -209,8 +209,7 @@ class Loader:
         metadata = {entry.key: entry.value for entry in self.model.metadata_props}
         scope, network = Scope(), Network(self.graph.name, description=self.model.doc_string, metadata=metadata)
         builder.initializers(self.graph, scope)
-        for name in scope.keys() & self.variables.keys():
-            scope[name].kept = self.variables[name]
+        _keep(scope, self.variables)
         builder.uses = _uses(self.graph)
         constants = set(scope)
         for entry in self.graph.input:
@@ -295,6 +294,12 @@ class Loader:
             f"load: dimensions or shapes must give the length of {named} of input {name!r}\n"
             f"  hint: load(..., dimensions={{{axis.dim_param!r}: 1}}) or shapes={{{name!r}: (...)}}"
         )
+
+
+def _keep(scope: Scope, variables: Mapping[str, nn.Variable]) -> None:
+    """Let variables of an earlier graph stand for the parameters of this one."""
+    for name in scope.keys() & variables.keys():
+        scope[name].kept = variables[name]
 
 
 def _take(network: Network, name: str, value: Value) -> None:
