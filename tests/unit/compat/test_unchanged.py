@@ -183,16 +183,67 @@ def test_the_option_that_keeps_values(program):
     assert program(code, "-m", "nn_core", "run", "--keep-values").stdout == "True [1.] 1\n"
 
 
-def test_names_that_numpy_has_dropped_are_explained(tmp_path):
-    for line, hint in (
-        ("numpy.product([2, 3])", "NumPy 2 has dropped the name product; write np.prod"),
-        ("numpy.zeros(2).tostring()", "NumPy 2 has dropped the name tostring; write a.tobytes()"),
-    ):
-        (tmp_path / "program.py").write_text(f"import numpy\n{line}\n", encoding="utf-8")
-        command = [sys.executable, "-m", "nn_core", "run", "program.py"]
-        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert result.returncode == 1
-        assert result.stderr.rstrip().endswith(f"hint: {hint}")
-    for error in (AttributeError("x", name="prod", obj=np), ValueError("x")):
-        add_hint(error)
-        assert str(error) == "x"
+def test_what_numpy_has_dropped_is_explained(tmp_path):
+    (tmp_path / "program.py").write_text("import numpy\nnumpy.product([2, 3])\n", encoding="utf-8")
+    command = [sys.executable, "-m", "nn_core", "run", "program.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.rstrip().endswith("hint: NumPy 2 has dropped the name product; write np.prod")
+
+
+#: What NumPy 2.4 says, since older versions and machines with CuPy say other things.
+ZERO_D = "only 0-dimensional arrays can be converted to Python scalars"
+ELEMENT = ValueError("setting an array element with a sequence.")
+ELEMENT.__cause__ = TypeError(ZERO_D)
+
+
+@pytest.mark.parametrize(
+    "error, hint",
+    [
+        (AttributeError("x", name="tostring", obj=np.zeros(2)), "NumPy 2 has dropped the name tostring; write a.tobytes()"),
+        (AttributeError("x", name="tostring", obj=np.float32(1)), "NumPy 2 has dropped the name tostring; write a.tobytes()"),
+        (AttributeError("x", name="pad", obj=np.lib), "NumPy 2 has dropped the name pad; write np.pad"),
+        (AttributeError("x", name="linalg", obj=np.linalg), "NumPy 2 has dropped the name linalg; write np.linalg itself"),
+        (
+            ImportError("cannot import name 'product' from 'numpy' (a path)"),
+            "NumPy 2 has dropped the name product; write np.prod",
+        ),
+        (
+            TypeError("reshape() got an unexpected keyword argument 'newshape'"),
+            "NumPy 2 has dropped the argument newshape of reshape; write the shape as second argument",
+        ),
+        (TypeError(ZERO_D), "NumPy 2 takes an array with axes for no number; write a.item()"),
+        (ELEMENT, "NumPy 2 takes an array with axes for no number; write a.item()"),
+        (
+            OverflowError("Python integer 300 out of bounds for uint8"),
+            "NumPy 2 wraps no integer into a smaller dtype; write np.array(value).astype(dtype)",
+        ),
+        (
+            ModuleNotFoundError("No module named 'cupy'", name="cupy"),
+            "cupy: nn-ext-cuda has it: pip install 'nn-ext-cuda[cuda13]', or with cuda12; without a GPU write numpy",
+        ),
+    ],
+)
+def test_the_hint_says_what_to_write(error, hint):
+    text = str(error)
+    add_hint(error)
+    assert str(error) == f"{text}\n  hint: {hint}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AttributeError("x", name="prod", obj=np),
+        AttributeError("x", name="tostring", obj=object()),
+        AttributeError("x", name="in1d", obj=subprocess),
+        ImportError("cannot import name 'product' from 'acme'"),
+        ModuleNotFoundError("No module named 'acme'", name="acme"),
+        TypeError("reshape() got an unexpected keyword argument 'acme'"),
+        ValueError("x"),
+        KeyError("product"),
+    ],
+)
+def test_other_errors_stay_as_they_are(error):
+    text = str(error)
+    add_hint(error)
+    assert str(error) == text
