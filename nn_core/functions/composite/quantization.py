@@ -149,7 +149,7 @@ def quantize_linear(
         zero_point: Integer that zero is mapped to; broadcasts against x.
         round_mode: "HALF_AWAY_FROM_ZERO" or "HALF_TO_EVEN".
         narrow_range: Leave out the lowest integer, so that the range is symmetric.
-        dtype: Integer type of the range: np.int8, np.uint8, ...
+        dtype: Integer type of the range, np.int8 or np.uint8.
 
     Returns:
         An array of the shape of x.
@@ -159,8 +159,15 @@ def quantize_linear(
         >>> F.quantize_linear(nn.NdArray.from_numpy_array([0.0, 1.0, -2.0]), scale, zero_point).numpy().tolist()
         [10.0, 12.0, 6.0]
     """
+    return operators.quantize_linear(x, scale, zero_point, round_mode, narrow_range, _integer_type(dtype))
+
+
+def _integer_type(dtype: Any) -> int:
+    """Return NumPy's number of an integer type."""
     try:
-        number = np.dtype(dtype).num
-    except TypeError as error:
-        raise ArgumentTypeError(f"quantize_linear: dtype must be an integer type such as np.int8, got {dtype!r}") from error
-    return operators.quantize_linear(x, scale, zero_point, round_mode, narrow_range, number)
+        known = None if dtype is None else np.dtype(dtype)
+    except TypeError:
+        known = None
+    if known not in (np.int8, np.uint8):
+        raise ArgumentTypeError(f"quantize_linear: dtype must be np.int8 or np.uint8, got {dtype!r}")
+    return known.num

@@ -8,7 +8,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
-from nn_core.errors import ArgumentError, DTypeError, ShapeError
+from nn_core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from nn_core.operators.reference.registry import KERNELS
 from nn_core.operators.rules.arguments import resolve_args
 from nn_core.testing.operators import (
@@ -223,6 +223,13 @@ def test_quantize_linear_rounds_shifts_and_saturates(round_mode, narrow_range, d
     )
     np.testing.assert_array_equal(y, truth)
     np.testing.assert_array_equal(updated, new_zero_point)
+
+
+@pytest.mark.parametrize("dtype", [None, "acme", -1, (), np.int16, np.float32, bool])
+def test_quantize_linear_refuses_other_types_than_bytes(dtype):
+    x, scale, zero_point = (nn.Variable.from_numpy_array(np.ones((2, 3))) for _ in range(3))
+    with pytest.raises(ArgumentTypeError, match=r"quantize_linear: dtype must be np\.int8 or np\.uint8, got"):
+        F.quantize_linear(x, scale, zero_point, dtype=dtype)
 
 
 def test_quantize_linear_passes_gradients_straight_through():
