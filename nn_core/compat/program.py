@@ -1,12 +1,15 @@
 """Run an unmodified program that was written for NNabla."""
 
+import io
 import multiprocessing
+import pkgutil
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from importlib.machinery import SourceFileLoader
 from multiprocessing import spawn
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from nn_core.compat.dropped import add_hint
@@ -40,8 +43,10 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     try:
         if is_module:
             runpy.run_module(program, run_name="__main__", alter_sys=True)
-        else:
+        elif program.endswith(".pyc") or pkgutil.get_importer(program) is not None:
             runpy.run_path(program, run_name="__main__")
+        else:
+            _run_script(Path(program).absolute())
     except SystemExit:
         raise
     except BaseException as error:  # the interpreter reports every kind, too
@@ -50,6 +55,16 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
         sys.excepthook(type(error), error.with_traceback(own), own)
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _run_script(path: Path) -> None:
+    """Run a file as the interpreter does: it knows its whole path, also after it has changed the folder."""
+    module = ModuleType("__main__")
+    vars(module).update(__file__=str(path), __loader__=SourceFileLoader("__main__", str(path)), __cached__=None)
+    with io.open_code(str(path)) as file:
+        code = compile(file.read(), str(path), "exec", dont_inherit=True)
+    sys.modules["__main__"] = module
+    exec(code, vars(module))
 
 
 def _without_our_frames(traceback: TracebackType | None) -> TracebackType | None:

@@ -87,6 +87,21 @@ def test_the_program_is_main(program):
     assert lines(result) == ["__main__ program.py ['--epochs', '3', '-m', '--help'] None True", "True"]
 
 
+def test_the_program_knows_what_python_tells_it(python):
+    code = """
+        import os, pickle, sys
+        class Point: pass
+        os.chdir(os.sep)
+        print(__file__, __package__, __spec__, type(__loader__).__name__, sys.argv, sys.path[0])
+        print(type(pickle.loads(pickle.dumps(Point()))) is Point, __doc__, "annotations" in globals())
+        raise ValueError("after another folder")
+    """
+    results = [python(*words, "program.py", "x", program=textwrap.dedent(code)) for words in ((), ("-m", "nn_core", "run"))]
+    told, here = ((result.stdout, result.stderr) for result in results)
+    assert "program.py" in told[0] and "after another folder" in told[1]
+    assert here == told
+
+
 @pytest.mark.parametrize("flags", [(), ("-P",)])
 def test_places_of_the_environment_stay(flags, tmp_path, monkeypatch, python):
     if flags and sys.version_info < (3, 11):
