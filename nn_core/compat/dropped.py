@@ -1,4 +1,4 @@
-"""What NumPy 2 has dropped, and where NumPy itself does not say what to write: programs for NNabla ran on NumPy 1."""
+"""Things that NumPy 2 has dropped, where NumPy itself does not say what to write: programs for NNabla ran on NumPy 1."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ _ARGUMENTS: Final[Mapping[tuple[str, str], str]] = {
     ("reshape", "newshape"): "the shape as second argument",
     ("save", "fix_imports"): "the call without it",
 }
-#: What was converted, by the beginning of NumPy's message, and what to write.
+#: Beginnings of NumPy's messages about conversions, and what to write.
 _CONVERSIONS: Final[Mapping[str, str]] = {
     "only 0-dimensional arrays can be converted": "NumPy 2 takes an array with axes for no number; write a.item()",
     "Python integer ": "NumPy 2 wraps no integer into a smaller dtype; write np.array(value).astype(dtype)",

@@ -191,7 +191,7 @@ def test_what_numpy_has_dropped_is_explained(tmp_path):
     assert result.stderr.rstrip().endswith("hint: NumPy 2 has dropped the name product; write np.prod")
 
 
-#: What NumPy 2.4 says, since older versions and machines with CuPy say other things.
+#: Messages of NumPy 2.4; older versions say other things.
 ZERO_D = "only 0-dimensional arrays can be converted to Python scalars"
 ELEMENT = ValueError("setting an array element with a sequence.")
 ELEMENT.__cause__ = TypeError(ZERO_D)
