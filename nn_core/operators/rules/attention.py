@@ -71,14 +71,22 @@ def _broadcast(mask: Shape, scores: Shape) -> Shape | None:
 @gradient("ScaledDotProductAttention")
 def scaled_dot_product_attention(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """With the weights p: dv = p^T dy, and from ds = p (dy v^T - sum of p dy v^T over the keys) dq = ds k, dk = ds^T q."""
-    return _gradients(F, g, g.grad, None)
+    return _gradients(F, g, g.grad, None) if g.k.shape[-2] else _zeros(F, g)
 
 
 @gradient("DropoutAttention")
 def dropout_attention(F: Any, g: GradientCall) -> tuple[Any, ...]:
     """With the factors of the weights: dv from the weights that are kept, and dy v^T times the factors."""
+    if not g.k.shape[-2]:
+        return _zeros(F, g)
     shape = (*g.q.shape[:-1], g.k.shape[-2])
     return _gradients(F, g, g.grads[0], F.dropout_mask(g.drawn, shape=shape, p=g.p))
+
+
+def _zeros(F: Any, g: GradientCall) -> tuple[Any, ...]:
+    """Return the gradients without keys: nothing is seen, so that results are 0."""
+    shapes = {name: tuple(getattr(g, name).shape) for name in ("q", "k", "v", "mask") if g.wants(name)}
+    return tuple([F.constant(val=0, shape=shapes[name]) if name in shapes else None for name in ("q", "k", "v", "mask")])
 
 
 def _gradients(F: Any, g: GradientCall, dy: Any, factors: Any) -> tuple[Any, ...]:
