@@ -9,6 +9,8 @@ from nn_core.ext import ArgumentError
 from nn_ext_onnx import load
 from nn_ext_onnx.backend import prepare
 from nn_ext_onnx.exporting.verification import run_model
+from nn_ext_onnx.importing.tree_exits import LEAF, MEMBER
+from nn_ext_onnx.importing.trees import Trees
 
 pytest.importorskip("onnxruntime", reason="the judge")
 
@@ -135,6 +137,51 @@ def test_results_are_those_of_onnxruntime(case):
 def test_leaves_that_are_numbered_apart():
     model = model_of("TreeEnsemble", apart(), {"x": X}, version=5)
     np.testing.assert_allclose(prepare(model).run({"x": X})[0], run_model(model, {"x": X})[0], rtol=1e-5)
+
+
+def random_trees(rng, n_leaves, kinds):
+    """Return trees with some numbers of leaves, grown leaf by leaf."""
+    roots, nodes = [], []
+    for count in n_leaves:
+        leaves = [len(nodes)]
+        roots.append(leaves[0])
+        nodes.append([LEAF, 0, 0.0, 0, 0, False])
+        while len(leaves) < count:
+            place = leaves.pop(rng.integers(len(leaves)))
+            yes = len(nodes)
+            nodes[place] = [rng.choice(kinds), rng.integers(4), X[rng.integers(20), 0], yes, yes + 1, rng.random() < 0.3]
+            nodes += [[LEAF, 0, 0.0, 0, 0, False] for _ in range(2)]
+            leaves += [yes, yes + 1]
+    kind, features, values, yes, no, missing = map(np.array, zip(*nodes, strict=True))
+    members = rng.choice(X[:, 0], (len(nodes), 3)) if MEMBER in kinds else None
+    return Trees(np.array(roots), kind, features, values, yes, no, missing, members)
+
+
+@pytest.mark.parametrize("kinds", [(0,), (4,), (0, 1, 2, 3, 4, 5), (0, MEMBER)], ids=str)
+@pytest.mark.parametrize("n_leaves", [(1,), (64,), (2, 1, 63, 64, 30)], ids=str)
+def test_all_tests_at_once_lead_where_the_walk_leads(n_leaves, kinds):
+    rng = np.random.default_rng(3)
+    trees = random_trees(rng, n_leaves, kinds)
+    assert trees._exits is not None
+    x = rng.choice(X[:, 0], (3000, 4))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    for samples in (x, x[:1], x[:0]):
+        np.testing.assert_array_equal(trees([samples])[0], trees._walked(samples))
+
+
+def test_trees_with_more_leaves_than_bits_are_walked():
+    trees = random_trees(np.random.default_rng(0), (65, 3), (0,))
+    assert trees._exits is None
+    assert (trees.kinds[trees([X])[0]] == LEAF).all()
+
+
+@pytest.mark.parametrize("name", ["tree_roots", "nodes_truenodeids", "nodes_falsenodeids", "leaf_targetids"])
+@pytest.mark.parametrize("number", [99, -1])
+def test_numbers_of_nodes_that_there_are_not_are_refused(name, number):
+    attributes = apart()
+    attributes[name] = [number, *attributes[name][1:]]
+    with pytest.raises(ArgumentError, match=rf"{name} must be numbers below \d+, got {number}"):
+        load(model_of("TreeEnsemble", attributes, {"x": X}, version=5))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from onnx import numpy_helper
 
 from nn_ext_onnx.exporting.registry import NotExportableError
 from nn_ext_onnx.exporting.values import FLOAT, INT, GraphWriter, Value
-from nn_ext_onnx.importing.trees import KINDS, LEAF, MEMBER, Trees
+from nn_ext_onnx.importing.tree_exits import KINDS, LEAF, MEMBER
+from nn_ext_onnx.importing.trees import Trees
 
 _DOMAIN: Final = "ai.onnx.ml"
 _VERSION: Final = 3

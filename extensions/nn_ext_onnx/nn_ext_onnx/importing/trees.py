@@ -1,4 +1,4 @@
-"""Ensembles of decision trees: each sample is followed to its leaves on the host, and their numbers are added up."""
+"""Ensembles of decision trees: the leaves of each sample are found on the host, and their numbers are added up."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,21 +12,9 @@ import nn_core.functions as F
 from nn_ext_onnx.importing.host import on_host
 from nn_ext_onnx.importing.ml import DOMAIN, label_at, labels_of, row, transformed
 from nn_ext_onnx.importing.registry import Made, Node, operator
+from nn_ext_onnx.importing.tree_exits import KINDS, LEAF, MEMBER, Exits, Tests, exits_of
 from nn_ext_onnx.importing.values import Array, UnsupportedError
 
-#: Comparisons of a feature with the number of a node, in the order of their codes in TreeEnsemble.
-_TESTS: Final[dict[str, Callable[[Array, Array], Array]]] = {
-    "BRANCH_LEQ": np.less_equal,
-    "BRANCH_LT": np.less,
-    "BRANCH_GTE": np.greater_equal,
-    "BRANCH_GT": np.greater,
-    "BRANCH_EQ": np.equal,
-    "BRANCH_NEQ": np.not_equal,
-}
-KINDS: Final = tuple(_TESTS)
-#: The code of nodes that ask whether a feature is one of a set, in TreeEnsemble.
-MEMBER: Final = len(KINDS)
-LEAF: Final = MEMBER + 1
 #: The sums and so on of what trees say, by name and by the code in TreeEnsemble.
 _AGGREGATES: Final[dict[str, Callable[..., nn.Variable]]] = {"AVERAGE": F.mean, "SUM": F.sum, "MIN": F.min, "MAX": F.max}
 
@@ -53,45 +41,33 @@ class Trees:
     no: Array
     missing: Array
     members: Array | None = None
+    _tests: Tests = field(init=False, repr=False)
+    _exits: Exits | None = field(init=False, repr=False)
     _next: Array = field(init=False, repr=False)
-    _present: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Say for twice the place of a node, and one more for yes, where it leads: leaves to themselves."""
+        self._tests = Tests(self.kinds, self.values, self.missing, self.members)
+        self._exits = exits_of(self, self._tests)
         self._next = np.stack((self.no, self.yes), axis=1).reshape(-1)
         leaves = np.flatnonzero(self.kinds == LEAF)
         self._next[2 * leaves] = self._next[2 * leaves + 1] = leaves
-        self._present = [code for code in range(LEAF) if (self.kinds == code).any()]
 
     def __call__(self, arrays: Sequence[Array | None]) -> list[Array]:
         """Return the leaf of each sample in each tree."""
         x = np.asarray(arrays[0], self.values.dtype)
+        return [self._walked(x) if self._exits is None else self._exits.found(x)]
+
+    def _walked(self, x: Array) -> Array:
         samples = np.arange(len(x))[:, None]
         places = np.broadcast_to(self.roots, (len(x), len(self.roots)))
         for _ in range(len(self.kinds) + 1):
-            holds = self._holds(x[samples, self.features[places]], places)
+            holds = self._tests.at(places).hold(x[samples, self.features[places]])
             after = self._next[2 * places + holds]
             if (after == places).all():
-                return [after.astype(np.int64)]
+                return after.astype(np.int64)
             places = after
         raise UnsupportedError("a tree that has no end")
-
-    def _holds(self, given: Array, places: Array) -> Array:
-        """Return whether features pass the tests of nodes."""
-        wanted, present = self.values[places], self._present
-        found = [self._passes(code, given, wanted, places) for code in present]
-        if len(present) == 1:
-            holds = found[0]
-        else:
-            kinds = self.kinds[places]
-            holds = np.select([kinds == code for code in present], found, False) if present else np.zeros(places.shape, bool)
-        return holds | (np.isnan(given) & self.missing[places]) if self.missing.any() else holds
-
-    def _passes(self, code: int, given: Array, wanted: Array, places: Array) -> Array:
-        if code != MEMBER:
-            return _TESTS[KINDS[code]](given, wanted)
-        assert self.members is not None
-        return (self.members[places] == given[..., None]).any(axis=-1)
 
 
 def _of_lists(node: Node) -> tuple[Trees, dict[tuple[int, int], int]]:
@@ -225,13 +201,23 @@ def _sets(node: Node, kinds: Array, n_leaves: int) -> Array | None:
     return table
 
 
+def _within(node: Node, name: str, limits: Any) -> Array:
+    """Return numbers of nodes, leaves or targets, which must be below limits."""
+    numbers = np.asarray(node.attr(name))
+    wrong = numbers[(numbers < 0) | (numbers >= limits)]
+    if wrong.size:
+        raise UnsupportedError(f"{name} must be numbers below {np.max(limits)}, got {wrong[0]}")
+    return numbers
+
+
 @operator("TreeEnsemble", domains=DOMAIN, takes_whole=True)
 def _tree_ensemble(node: Node) -> nn.Variable:
     """Build an ensemble whose leaves are numbered apart from the other nodes, and have one target each."""
     kinds = numpy_helper.to_array(node.attr("nodes_modes")).astype(int)
     if (kinds >= LEAF).any():
         raise UnsupportedError(f"nodes_modes {sorted(set(kinds[kinds >= LEAF].tolist()))}")
-    weights, targets = numpy_helper.to_array(node.attr("leaf_weights")), node.attr("leaf_targetids")
+    n_targets = node.attr("n_targets", 1)
+    weights, targets = numpy_helper.to_array(node.attr("leaf_weights")), _within(node, "leaf_targetids", n_targets)
     n_nodes, n_leaves = len(kinds), len(targets)
 
     def with_leaves(values: Any) -> Array:
@@ -239,12 +225,12 @@ def _tree_ensemble(node: Node) -> nn.Variable:
 
     def next_of(name: str) -> Array:
         is_leaf = np.asarray(node.attr(f"nodes_{name}leafs"), bool)
-        places = np.asarray(node.attr(f"nodes_{name}nodeids"))
+        places = _within(node, f"nodes_{name}nodeids", np.where(is_leaf, n_leaves, n_nodes))
         return with_leaves(np.where(is_leaf, places + n_nodes, places))
 
     missing = node.attr("nodes_missing_value_tracks_true") or [0] * n_nodes
     trees = Trees(
-        np.asarray(node.attr("tree_roots")),
+        _within(node, "tree_roots", n_nodes),
         np.concatenate((kinds, np.full(n_leaves, LEAF))),
         with_leaves(node.attr("nodes_featureids")),
         with_leaves(numpy_helper.to_array(node.attr("nodes_splits"))),
@@ -253,7 +239,7 @@ def _tree_ensemble(node: Node) -> nn.Variable:
         with_leaves(np.asarray(missing, bool)),
         _sets(node, kinds, n_leaves),
     )
-    table = np.zeros((n_nodes + n_leaves, node.attr("n_targets", 1)))
+    table = np.zeros((n_nodes + n_leaves, n_targets))
     table[np.arange(n_leaves) + n_nodes, targets] = weights
     if node.attr("post_transform", 0):
         raise UnsupportedError("post_transform, whose numbers onnxruntime reads otherwise than the definition says")
