@@ -219,7 +219,7 @@ def test_an_error_of_a_layer_in_a_chain_names_the_function_and_the_layer() -> No
     assert text.startswith("convolution: x must have a channel axis")
     assert text.count("in layer") == 1
     assert text.endswith("\n  in layer conv_1: Conv(4, 3), given shape (2, 144)")
-    with pytest.raises(ArgumentError, match=r"^affine: base_axis .*\n  in layer affine_0: Affine\(2\), given shape \(3,\)$"):
+    with pytest.raises(ArgumentError, match=r"^affine: base_axis .*\n  in layer affine_0: .*given shape \(3,\)\n  hint: "):
         nn.Sequential(L.Affine(2))(nn.Variable((3,)))
     with pytest.raises(ShapeError, match=r"\n  in layer lstm_0: .*LSTM\(4\).*, given shape \(.*\)(\n  hint|$)"):
         nn.Sequential(L.LSTM(4))(filled(ROWS))
