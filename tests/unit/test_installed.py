@@ -54,6 +54,7 @@ def names():
         (f"[{GROUP}]\n = nameless\n", True),
         (f"[{GROUP}]\ntwo words = cafe\n", True),
         (f"[{GROUP}]\n\x1b[31mred = cafe\n", True),
+        (f"early = cafe\n[{GROUP}]\n", True),
     ],
 )
 def test_what_cannot_be_read_costs_its_package_only(path, caplog, content, named):
@@ -63,6 +64,11 @@ def test_what_cannot_be_read_costs_its_package_only(path, caplog, content, named
     assert "cafe" in installed.faults()[0].package
     assert ("metadata of 'cafe-2.0' is passed over" in caplog.text or "metadata of cafe 2.0" in caplog.text) == named
     assert "\x1b" not in caplog.text
+
+
+def test_a_mark_of_byte_order_in_front_is_no_part_of_a_group(path):
+    package(path, "cafe-2.0", f"\ufeff[{GROUP}]\ncafe = cafe\n", b"Name: cafe\nVersion: 2.0\n")
+    assert "cafe" in names()
 
 
 @pytest.mark.parametrize("value", ["plug bad : x y", "", "a b", "..", "1;import os", "\x07"])

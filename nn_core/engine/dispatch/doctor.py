@@ -69,9 +69,7 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
     Args:
         names: Plugins to look for besides those that are installed.
     """
-    everything = [*PLUGINS.names(), *(name for name in installed.installed_plugins() if name not in PLUGINS.names())]
-    everything += [name for name in names if name not in everything]
-    everything, rest = _bounded(everything, names)
+    everything, rest = _bounded(list(dict.fromkeys([*PLUGINS.names(), *installed.installed_plugins(), *names])), names)
     # threads, because each of them only waits for a process
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         found = [finding for group in pool.map(_examined, everything) for finding in group]

@@ -144,7 +144,7 @@ def _text_of(distribution: Any, name: str) -> str:
         raise ValueError("must be a regular file")
     if status.st_size > MAX_BYTES:
         raise ValueError(f"must have at most {MAX_BYTES} bytes, got {status.st_size}")
-    return file.read_text(encoding="utf-8")
+    return file.read_text(encoding="utf-8-sig")  # editors put a mark in front
 
 
 def _path_of(distribution: Any) -> Path | None:
@@ -160,7 +160,7 @@ def _lines_of(text: str, groups: Collection[str]) -> Iterator[tuple[str, str]]:
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1].strip()
-        elif group in groups and line and line[0] not in "#;":
+        elif (group in groups or not group) and line and line[0] not in "#;":
             yield group, line
 
 
@@ -170,10 +170,11 @@ def _entries_of(found: _Lines, faults: list[Fault]) -> Iterator[EntryPoint]:
     folder = str(path.resolve().parent) if path else ""
     for group, line in found.lines:
         name, equals, value = map(str.strip, line.partition("="))
-        if equals and _NAME.fullmatch(name):
+        if group and equals and _NAME.fullmatch(name):
             yield EntryPoint(group, name, value, package, version, folder)
         else:
-            reason = f"[{group}] must have lines name = value, got {quoted(line)}"
+            reason = f"[{group}] must have lines name = value" if group else "entry points must stand below a [group]"
+            reason += f", got {quoted(line)}"
             faults.append(Fault(f"{package} {version}".strip(), reason, True))
 
 

@@ -32,3 +32,12 @@ def test_many_plugins_of_a_package_are_not_all_examined(many, monkeypatch):
     assert rest.package.startswith("many") and rest.state is State.IGNORED
     assert f"only the first {MOST_OF_A_PACKAGE} were examined" in rest.reason
     assert any(row.name == "cpu" for row in rows)
+
+
+def test_the_plugins_are_listed_once_however_many_there_are(many, monkeypatch):
+    listed = []
+    names = doctor.PLUGINS.names
+    monkeypatch.setattr(doctor, "_examined", lambda name: [])
+    monkeypatch.setattr(doctor.PLUGINS, "names", lambda: listed.append(1) or names())
+    doctor.examine()
+    assert len(listed) == 1
