@@ -79,6 +79,20 @@ def _prototxt(path, count):
     path.write_text(f'input: "v0" input_dim: 1 input_dim: 2\n{layers}')
 
 
+def _protobuf(path, count):
+    with nn.parameter_scope("", {}):
+        for i in range(count):
+            nn.parameter.set_parameter(f"w{i}", nn.Variable((1,)))
+        nn.save_parameters(path)
+
+
+def _parquet(path, count):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"x": np.arange(count)}), path, row_group_size=10)
+
+
 def _csv(path, count):
     path.write_text("x,y\n" + "".join(f"{i},{i}\n" for i in range(count)))
 
@@ -105,11 +119,13 @@ READERS = {
     "f.h5": (_h5, 2_000, PARAMETERS),
     "rows.h5": (_h5, 2_000, "from nn_core.data.array_sources import Hdf5DataSource as read"),
     "f.pth": (_pth, 200_000, PARAMETERS),
+    "f.protobuf": (_protobuf, 20_000, PARAMETERS),
     "f.nntxt": (_nntxt, 30_000, NETWORK),
     "f.nnp": (_nnp, 30_000, NETWORK),
     "f.onnx": (_onnx, 30_000, "from nn_ext_onnx import load as read"),
     "f.prototxt": (_prototxt, 30_000, "from nn_ext_caffe import load as read"),
     "f.csv": (_csv, 300_000, "from nn_core.data.table import CsvDataSource as read"),
+    "f.parquet": (_parquet, 100_000, "from nn_core.data.parquet import ParquetDataSource as read"),
     "f.tar": (_tar, 5_000, "from nn_core.data.tar import TarDataSource as read"),
     "checkpoint.npz": (_json_member, 2_000, "from nn_core.training.checkpoint import read_snapshot as read"),
 }

@@ -17,11 +17,13 @@ MET = {
     "f.h5": {"depth"},
     "rows.h5": set(),
     "f.pth": {"members", "text_bytes", "depth", "nodes"},
+    "f.protobuf": {"depth"},
     "f.nntxt": {"text_bytes", "blanks"},
     "f.nnp": {"members", "text_bytes", "blanks"},
     "f.onnx": {"nodes"},
     "f.prototxt": {"text_bytes", "blanks", "nodes"},
     "f.csv": set(),
+    "f.parquet": set(),
     "f.tar": set(),
     "checkpoint.npz": {"expansion", "depth"},
 }
