@@ -142,10 +142,9 @@ def get_parameters(
 
 
 def _is_scope(params: dict[str, Any]) -> bool:
-    """Return whether a dictionary is a scope rather than one that a program collects parameters in."""
-    if isinstance(params, OfModule) or any(isinstance(member, dict) for member in params.values()):
-        return True
-    return any(_path_between(outermost, params) is not None for outermost in (_ROOT, root_parameter_scope()))
+    """Return whether a dictionary is a scope of ours; NNabla's programs collect parameters in dictionaries of any content."""
+    found = (_path_between(outermost, params) for outermost in (_ROOT, root_parameter_scope()))
+    return isinstance(params, OfModule) or any(path is not None for path in found)
 
 
 def get_parameter(key: str) -> Variable | None:

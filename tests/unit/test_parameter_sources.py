@@ -96,11 +96,9 @@ def test_the_parameters_of_a_scope_are_not_added_to_it() -> None:
     with nn.parameter_scope("encoder") as whole, nn.parameter_scope("fc/affine") as flat:
         pass
     net = nn.Sequential(L.Affine(3))
-    own = {"mine": {"w": nn.Variable((2,), need_grad=True)}}
     assert [*nn.get_parameters(whole)] == [name.removeprefix("encoder/") for name in NAMES]
     assert [*nn.get_parameters(flat)] == ["W", "b"]
     assert nn.get_parameters(net.parameter_scope) == {}
-    assert [*nn.get_parameters(own)] == ["mine/w"]
     assert [*nn.get_parameters()] == NAMES
 
 
