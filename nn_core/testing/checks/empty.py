@@ -32,7 +32,9 @@ def check_empty_axes(case: FunctionCase) -> None:
             continue
         for length, arrays in _emptied(numbers_of(case.spec, sample)):
             where = f"{case}-{sample.name} with axes of length {length} that are empty"
-            _require_same(where, _outcome(case, sample, arrays), _outcome(FunctionCase(REFERENCE, case.spec), sample, arrays))
+            found = _outcome(case, sample, arrays)
+            if case.backend != REFERENCE:  # which must give results or a refusal of ours
+                _require_same(where, found, _outcome(FunctionCase(REFERENCE, case.spec), sample, arrays))
 
 
 def _emptied(arrays: Sequence[Numbers | None]) -> Iterator[tuple[int, list[Numbers | None]]]:
@@ -48,9 +50,14 @@ def _outcome(case: FunctionCase, sample: Sample, arrays: Sequence[Numbers | None
     with context_scope(context_of(case.backend, _DTYPE)), np.errstate(all="ignore"):
         try:
             found = _computed(case.spec, sample, [None if array is None else _variable(array) for array in arrays])
-        except NNCoreError as error:
+        except _refusals(case.spec) as error:
             return type(error).__name__, str(error)
     return [np.zeros_like(array) for array in found] if case.spec.has("seeded") else found
+
+
+def _refusals(spec: FunctionSpec) -> type[Exception]:
+    """Return what may refuse a call: kernels of plugins raise what their libraries raise."""
+    return Exception if "." in spec.name else NNCoreError
 
 
 def _computed(spec: FunctionSpec, sample: Sample, inputs: Sequence[Variable | None]) -> list[Numbers]:
