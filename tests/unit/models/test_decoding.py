@@ -182,7 +182,7 @@ def test_wrong_calls_are_refused(gpt):
         (lambda: gpt.generate([1], 2, temperature=-1), ArgumentError, "temperature must be a finite number of at least 0"),
         (lambda: gpt.generate([1], 2, top_k=0), ArgumentError, "top_k must be a whole number of at least 1, got 0"),
         (lambda: gpt.generate([1], 2, top_p=1.5), ArgumentError, r"top_p must be in \(0, 1\], got 1.5"),
-        (lambda: gpt.generate([99], 2), ArgumentError, "must be in"),
+        (lambda: gpt.generate([99], 2), ArgumentError, "prompt 0 must hold tokens from 0 to 10, got 99"),
         (lambda: decoder.read([[1]]), ArgumentError, "there must be 2 prompts, got 1"),
         (lambda: decoder.read([[1] * 6, [1]]), ArgumentError, "must have at most 5 tokens, got 6"),
         (lambda: list(decoder.stream([[1, 2], [1]], 4)), ArgumentError, "must be at most 5, got 2 and 4 more"),
