@@ -137,7 +137,7 @@ def test_there_are_enough_of_them():
     assert len({hostile.does for hostile in HOSTILE}) == len(HOSTILE)
 
 
-@of_stage("load")
+@of_stage("load", one_of=3)
 def test_a_plugin_that_cannot_be_loaded(with_hostile, hostile, caplog):
     with_hostile(hostile)
     before = recorded()
@@ -224,7 +224,7 @@ def outside_scopes(function, *args):
     return contextvars.Context().run(function, *args)
 
 
-@of_stage("strict", one_of=2)
+@of_stage("strict", one_of=4)
 def test_strict_mode_refuses_what_does_more_than_being_imported(with_hostile, hostile, monkeypatch, process):
     with_hostile(hostile)
     monkeypatch.setattr(loader, "settings", lambda: Settings(strict=True))
