@@ -37,6 +37,11 @@ def taken(call: Call, x: Value, indices: Value, axis: int) -> Value:
     after = code.loops(x.shape[axis + 1 :])
     offset = row + dot([*before, *after], x.strides[:axis] + x.strides[axis + 1 :])
     code.line(f"y[{dot([*before, *middle, *after], strides_of(call.output_shape))}] = x[{offset}];")
+    return _looked_up(call, code, x, indices, target)
+
+
+def _looked_up(call: Call, code: Code, x: Value, indices: Value, target: Value) -> Value:
+    """Add a step over x, indices and the y that is returned; it ends with an error where an index is wrong."""
     arguments = [Argument("x", x), Argument("indices", indices), Argument("y", target, True)]
     call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
     return target
@@ -78,9 +83,7 @@ def _gather_nd(call: Call) -> Value:
     block = _block(code, indices, places, x)
     inner = code.loops(x.shape[n:])
     code.line(f"y[{dot([*places, *inner], target.strides)}] = x[{block + dot(inner, x.strides[n:])}];")
-    arguments = [Argument("x", x), Argument("indices", indices), Argument("y", target, True)]
-    call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
-    return target
+    return _looked_up(call, code, x, indices, target)
 
 
 @emitter("ScatterNd")
@@ -98,9 +101,7 @@ def _scatter_nd(call: Call) -> Value:
     inner = code.loops(target.shape[n:])
     put = "+=" if call.args["add"] else "="
     code.line(f"y[{block + dot(inner, target.strides[n:])}] {put} x[{dot([*places, *inner], data.strides)}];")
-    arguments = [Argument("x", data), Argument("indices", indices), Argument("y", target, True)]
-    call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
-    return target
+    return _looked_up(call, code, data, indices, target)
 
 
 @emitter("ScatterAdd")
@@ -114,9 +115,7 @@ def _scatter_add(call: Call) -> Value:
     row = _row(code, "0", dot(places, indices.strides), target.shape[axis]) * strides[axis]
     strides[axis] = 0
     code.line(f"y[{row + dot(places, strides)}] += x[{dot(places, added.strides)}];")
-    arguments = [Argument("x", added), Argument("indices", indices), Argument("y", target, True)]
-    call.program.add(Step(call.name, code.text(), arguments, can_fail=True))
-    return target
+    return _looked_up(call, code, added, indices, target)
 
 
 @emitter("OneHot")
