@@ -1,7 +1,7 @@
 """Tests of decision trees, and the leaves that they lead to where all tests of a tree are made at once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -29,33 +29,40 @@ _AT_ONCE: Final = 2**16
 
 @dataclass(slots=True)
 class Tests:
-    """The tests of nodes, in arrays of one shape; see `Trees`."""
+    """The tests of nodes, in arrays of one shape; see `Trees`.
+
+    Attributes:
+        kinds, values, missing, members: of each node.
+        present: the kinds that there are among all nodes of the trees.
+        has_missing: whether NaN goes to `yes` from any of them.
+    """
 
     kinds: Array
     values: Array
     missing: Array
     members: Array | None
-    _present: list[int] = field(init=False, repr=False)
-    _has_missing: bool = field(init=False, repr=False)
+    present: list[int]
+    has_missing: bool
 
-    def __post_init__(self) -> None:
-        """Note what is asked for at all, which is looked at only once."""
-        self._present = [code for code in range(LEAF) if (self.kinds == code).any()]
-        self._has_missing = bool(self.missing.any())
+    @classmethod
+    def of(cls, kinds: Array, values: Array, missing: Array, members: Array | None) -> "Tests":
+        """Return the tests of all nodes, and what any of them asks for."""
+        present = [code for code in range(LEAF) if (kinds == code).any()]
+        return cls(kinds, values, missing, members, present, bool(missing.any()))
 
     def at(self, places: Array) -> "Tests":
         """Return the tests of the nodes at some places."""
         members = None if self.members is None else self.members[places]
-        return Tests(self.kinds[places], self.values[places], self.missing[places], members)
+        return Tests(self.kinds[places], self.values[places], self.missing[places], members, self.present, self.has_missing)
 
     def hold(self, given: Array) -> Array:
         """Return which tests features pass, which have the shape of the nodes or axes in front of it."""
-        found = [self._passes(code, given) for code in self._present]
+        found = [self._passes(code, given) for code in self.present]
         if len(found) == 1:
             holds = found[0]  # leaves lead to themselves either way
         else:
-            holds = np.select([self.kinds == code for code in self._present], found, False) if found else np.isnan(given)
-        if self._has_missing:
+            holds = np.select([self.kinds == code for code in self.present], found, False) if found else np.isnan(given)
+        if self.has_missing:
             is_missing = np.isnan(given)
             if is_missing.any():
                 holds = holds | (is_missing & self.missing)

@@ -47,7 +47,7 @@ class Trees:
 
     def __post_init__(self) -> None:
         """Say for twice the place of a node, and one more for yes, where it leads: leaves to themselves."""
-        self._tests = Tests(self.kinds, self.values, self.missing, self.members)
+        self._tests = Tests.of(self.kinds, self.values, self.missing, self.members)
         self._exits = exits_of(self, self._tests)
         self._next = np.stack((self.no, self.yes), axis=1).reshape(-1)
         leaves = np.flatnonzero(self.kinds == LEAF)
