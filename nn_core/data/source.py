@@ -176,8 +176,6 @@ class OrderedDataSource(DataSource):
         super().__init__(shuffle, rng)
         self._size = checked_count(f"{type(self).__name__}: the number of samples", size)
         self._variables = variables
-        #: How likely each sample is in a draw; None: an epoch has each once.
-        self._chances: np.ndarray[Any, Any] | None = None
         self.before_draw: Mapping[str, Any] | None = None
 
     def _sample(self, index: int) -> Sample:
@@ -240,15 +238,16 @@ class OrderedDataSource(DataSource):
         self.before_draw = before
 
     def _draw(self) -> None:
-        is_drawn = self._shuffle or self._chances is not None
-        self.before_draw = get_generator_state(self._rng) if is_drawn else _UNSHUFFLED
-        self._order = _compact(self._drawn()) if is_drawn else range(self._size)
+        drawn = self._is_drawn()
+        self.before_draw = get_generator_state(self._rng) if drawn else _UNSHUFFLED
+        self._order = _compact(self._drawn()) if drawn else range(self._size)
         if self._original_order is None:
             self._original_order = self._order
 
+    def _is_drawn(self) -> bool:
+        return self._shuffle
+
     def _drawn(self) -> "np.ndarray[Any, Any]":
-        if self._chances is not None:
-            return self._rng.choice(len(self._chances), self._size, p=self._chances)
         return arranged(self._rng.permutation(self._size), self.blocks())
 
 

@@ -49,6 +49,12 @@ class WeightedDataSource(OrderedDataSource):
         self._source = data_source
         self._chances = _chances(weights, data_source.size)
 
+    def _is_drawn(self) -> bool:
+        return True
+
+    def _drawn(self) -> "np.ndarray[Any, Any]":
+        return self._rng.choice(len(self._chances), self._size, p=self._chances)
+
     def _sample(self, index: int) -> Sample:
         return self._source._get_data(index)
 
