@@ -63,7 +63,7 @@ constexpr int64_t kPanelColumns = 32;
 /// after piece, then what was in c, then the bias. All methods cut alike, so that an element has the same bits whatever
 /// else is computed beside it; `dot_product` alone adds up in lanes.
 constexpr int64_t kMaxDepth = 320;  // a panel of b of this depth stays in the first-level cache
-inline int64_t depth_of_pieces(int64_t k) {
+static inline int64_t depth_of_pieces(int64_t k) {
   const int64_t pieces = k > kMaxDepth ? (k + kMaxDepth - 1) / kMaxDepth : 1;
   return ((k + pieces - 1) / pieces + 7) / 8 * 8;
 }
