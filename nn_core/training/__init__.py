@@ -58,11 +58,11 @@ if TYPE_CHECKING:
     from nn_core.training.trainer import Trainer as Trainer
     from nn_core.training.triggers import Trigger as Trigger
     from nn_core.training.triggers import at as at
-    from nn_core.training.triggers import best as best
-    from nn_core.training.triggers import early_stop as early_stop
     from nn_core.training.triggers import every as every
     from nn_core.training.triggers import once as once
     from nn_core.training.updater import Updater as Updater
+    from nn_core.training.watched_values import best as best
+    from nn_core.training.watched_values import early_stop as early_stop
 
 #: The public names, by module.
 _MODULES: Final = {
@@ -95,7 +95,8 @@ _MODULES: Final = {
     "summary": ("Summary",),
     "swa": ("WeightAverage", "renew_statistics"),
     "trainer": ("Trainer",),
-    "triggers": ("Trigger", "at", "best", "early_stop", "every", "once"),
+    "triggers": ("Trigger", "at", "every", "once"),
+    "watched_values": ("best", "early_stop"),
     "updater": ("Updater",),
 }
 

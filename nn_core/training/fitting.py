@@ -42,8 +42,9 @@ from nn_core.training.predicting import checked_inputs, computed
 from nn_core.training.samples import Samples, batches_of, packed, parts
 from nn_core.training.shares import class_weights, is_share, split
 from nn_core.training.trainer import Trainer
-from nn_core.training.triggers import Trigger, early_stop, every
+from nn_core.training.triggers import Trigger, every
 from nn_core.training.updater import Updater
+from nn_core.training.watched_values import early_stop
 from nn_core.utils.learning_rate_scheduler import BaseLearningRateScheduler
 from nn_core.variable import Variable
 

@@ -14,8 +14,8 @@ from nn_core.training.checkpoint import Snapshot, checkpoint_path, checkpoints_i
 from nn_core.training.extensions.retention import Retention
 from nn_core.training.parts import Saving, remove_orphans, remove_parts, write_whole
 from nn_core.training.trainer import Trainer
-from nn_core.training.triggers import Watched
-from nn_core.training.triggers import best as best_value
+from nn_core.training.watched_values import Watched
+from nn_core.training.watched_values import best as best_value
 
 
 class Checkpoint:
