@@ -12,7 +12,7 @@ import nn_core as nn
 
 
 def _fields(field, content):
-    """A field of bytes, as protobuf writes it."""
+    """Return a field of bytes, as protobuf writes it."""
     length, written = len(content), bytes([field << 3 | 2])
     while length > 127:
         written, length = written + bytes([length & 127 | 128]), length >> 7

@@ -28,7 +28,7 @@ def is_file_name(name: str, folder: Path) -> bool:
 
 
 def as_csv(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows of plain values as the contents of a CSV file."""
+    """Return rows of plain values as the contents of a CSV file."""
     return "".join(",".join(map(_cell, row)) + "\n" for row in rows).encode()
 
 

@@ -57,7 +57,7 @@ def test_a_signal_ends_a_reader_and_leaves_nothing(name, tmp_path):
 
 
 def _members(session):
-    """The processes of a session that live, by the files of Linux."""
+    """Return the processes of a session that live, by the files of Linux."""
     found = []
     for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112, PTH208  # names alone
         try:

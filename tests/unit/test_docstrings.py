@@ -65,7 +65,7 @@ def _texts_of_the_reference():
 
 
 def _docstrings(module):
-    """Docstrings with prompts in the source of a module, by the name of what they describe, but for those of the reference."""
+    """Return docstrings with prompts in the source of a module, by what they describe, but for those of the reference."""
     tree = ast.parse(inspect.getsource(module))
     nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module))]
     found = ((getattr(node, "name", "the module"), ast.get_docstring(node) or "") for node in nodes)

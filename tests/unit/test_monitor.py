@@ -245,7 +245,7 @@ def test_a_series_that_was_cut_or_removed_is_continued_and_told(folder, tmp_path
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/evil", "\\\\host\\evil", "a\0b", "a\nb", "a" * 256, "out/evil"])
 @pytest.mark.parametrize("kind", [MonitorSeries, MonitorTimeElapsed, MonitorImage, MonitorImageTile])
 def test_names_stay_below_the_folder(kind, name, folder, tmp_path):
-    """A program may have them from a network's file."""
+    """Refuse names that lead elsewhere, which a program may have from a network's file."""
     Path(folder.save_path, "out").symlink_to(tmp_path)
     with pytest.raises(ArgumentError, match=f"^{kind.__name__}: name must stay below the folder of the monitor, got"):
         kind(name, folder)

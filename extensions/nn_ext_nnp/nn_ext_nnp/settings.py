@@ -48,7 +48,7 @@ def read_settings(function: Any, batch_size: int) -> dict[str, Any]:
 
 
 def _with_defaults(kind: str) -> set[str]:
-    """Names of the settings that are none by default, or follow from the inputs."""
+    """Return the names of the settings that are none by default, or follow from the inputs."""
     return {arg.name for arg in spec_of(kind).args if arg.default_rule or arg.default is None}
 
 

@@ -24,7 +24,7 @@ OF_VALUES = {"BitShift", "PadPackedSequence"}
 
 
 def built(spec, sample):
-    """The inputs by name, and the results."""
+    """Return the inputs by name, and the results."""
     given = [None if array is None else nn.Variable.from_numpy_array(in_single(array)) for array in numbers_of(spec, sample)]
     missing = [] if spec.variadic else [None] * (len(spec.inputs) - len(given))
     made = apply(spec, (*given, *missing), sample.args)

@@ -32,7 +32,7 @@ TOLERANCE = 2e-3
 
 
 def exported(spec, sample):
-    """The inputs and results of a sample, and its model; None where nn_core refuses to write it."""
+    """Return the inputs and results of a sample, and its model; None where nn_core refuses to write it."""
     given = [None if array is None else nn.Variable.from_numpy_array(in_single(array)) for array in numbers_of(spec, sample)]
     missing = [] if spec.variadic else [None] * (len(spec.inputs) - len(given))
     made = apply(spec, (*given, *missing), sample.args)

@@ -145,7 +145,7 @@ class SyncedArray:
 
     @property
     def holds_values(self) -> bool:
-        """True when values were written, filled in or computed; False where there are zeros because nobody did."""
+        """Whether values were written, filled in or computed; False where there are zeros because nobody did."""
         is_filled = self.modifications > 0 or self.pending_fill is not None
         return is_filled or (self.latest is not None and not self.cleared and self not in _READ_AS_ZEROS)
 

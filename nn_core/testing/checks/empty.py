@@ -23,7 +23,7 @@ _TOLERANCE = 1e-3
 
 
 def check_empty_axes(case: FunctionCase) -> None:
-    """Results and gradients of samples whose axes have length 0 are those of the reference, or both refuse the call.
+    """Require the results and gradients of the reference of samples whose axes have length 0, or that both refuse the call.
 
     All axes of one length become empty at once, so that most shapes still fit each other.
     """
