@@ -87,41 +87,48 @@ class Einsum:
         return _refuse_terms(call, descs) or refuse_dtypes(call)
 
     def forward(self, call: Call) -> Runner:
-        """Bring both arrays into the order of stacked matrices, multiply, and bring the result into its order."""
-        descs, (a, b, y) = forward_arrays(call), _terms(call)
-        lengths = _lengths(call, (a, b))
-        batch, rows, columns, summed = _groups(a, b, y)
-        steps = Steps(descs)
-
-        def stack(place: int, term: str, first: str, second: str) -> Stack:
-            shape = tuple(math.prod(lengths[letter] for letter in group) for group in (batch, first, second))
-            if term in (batch + first + second, batch + second + first):
-                return Stack(place, shape, term != batch + first + second)
-            order = batch + first + second
-            made = steps.working(tuple(lengths[letter] for letter in order))
-            steps.copy(place, [term.index(letter) for letter in order], made)
-            return Stack(made, shape)
-
-        left, right = stack(0, a, rows, summed), stack(1, b, summed, columns)
-        shape = (left.shape[0], left.shape[1], right.shape[2])
-        if y == batch + rows + columns:
-            steps.multiply(left, right, Stack(2, shape))
-        elif y == batch + columns + rows:
-            turned = [
-                stack._replace(shape=(stack.shape[0], stack.shape[2], stack.shape[1]), by_columns=not stack.by_columns)
-                for stack in (right, left)
-            ]
-            steps.multiply(turned[0], turned[1], Stack(2, (shape[0], shape[2], shape[1])))
-        else:
-            order = batch + rows + columns
-            made = steps.working(tuple(lengths[letter] for letter in order))
-            steps.multiply(left, right, Stack(made, shape))
-            steps.copy(made, [order.index(letter) for letter in y], 2)
+        """Prepare the contraction."""
+        steps, terms = Steps(forward_arrays(call)), _terms(call)
+        _contract(steps, _lengths(call, terms[:2]), (0, 1, 2), terms)
         return steps.prepared()
 
     def backward(self, call: Call, wanted: Sequence[bool]) -> Runner | None:
-        """Gradients are contractions themselves: those of the rule."""
-        return None
+        """Prepare the gradients, which contract dy with the other array."""
+        steps, terms = Steps(backward_arrays(call, wanted)), _terms(call)
+        a, b, y = terms
+        lengths = _lengths(call, (a, b))
+        # the arrays are a, b, y, which is not read, dy, da, db
+        for position, others in enumerate(((y, b, a), (y, a, b))):
+            if wanted[position]:
+                _contract(steps, lengths, (3, 1 - position, 4 + position), others)
+        return steps.prepared()
+
+
+def _contract(steps: Steps, lengths: Mapping[str, int], places: Sequence[int], terms: tuple[str, str, str]) -> None:
+    """Bring both arrays into the order of stacked matrices, multiply, and bring the result into its order."""
+    a, b, y = terms
+    batch, rows, columns, summed = _groups(a, b, y)
+
+    def stack(place: int, term: str, first: str, second: str) -> Stack:
+        shape = tuple(math.prod(lengths[letter] for letter in group) for group in (batch, first, second))
+        if term in (batch + first + second, batch + second + first):
+            return Stack(place, shape, term != batch + first + second)
+        order = batch + first + second
+        made = steps.working(tuple(lengths[letter] for letter in order))
+        steps.copy(place, [term.index(letter) for letter in order], made)
+        return Stack(made, shape)
+
+    left, right = stack(places[0], a, rows, summed), stack(places[1], b, summed, columns)
+    shape = (left.shape[0], left.shape[1], right.shape[2])
+    if y == batch + rows + columns:
+        steps.multiply(left, right, Stack(places[2], shape))
+    elif y == batch + columns + rows:
+        steps.multiply(_turned(right), _turned(left), Stack(places[2], (shape[0], shape[2], shape[1])))
+    else:
+        order = batch + rows + columns
+        made = steps.working(tuple(lengths[letter] for letter in order))
+        steps.multiply(left, right, Stack(made, shape))
+        steps.copy(made, [order.index(letter) for letter in y], places[2])
 
 
 def _groups(a: str, b: str, y: str) -> tuple[str, str, str, str]:

@@ -8,6 +8,7 @@ import pytest
 
 import nn_core as nn
 import nn_core.functions as F
+from nn_ext_cpu.contraction import Einsum
 
 #: ``assert_alike(function, *arrays, tolerance=...)`` of conftest.py.
 Compare: TypeAlias = Callable[..., None]
@@ -56,3 +57,17 @@ def test_products_that_share_matrices(
 ) -> None:
     x, y = normal(*a, *((7, 6) if transpose_a else (6, 7))), normal(*b, *((5, 7) if transpose_b else (7, 5)))
     assert_alike(lambda x, y: F.batch_matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b), x, y, tolerance=1e-4)
+
+
+def test_gradients_of_contractions_have_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    backward = Einsum.backward
+    monkeypatch.setattr(Einsum, "backward", lambda *args: made.append(backward(*args)) or made[-1])
+    x, y = nn.Variable((4, 3), need_grad=True), nn.Variable((3, 7), need_grad=True)
+    x.d, y.d = normal(4, 3), normal(3, 7)
+    with nn.context_scope(nn.Context(["cpu:float"])):
+        z = F.einsum(x, y, equation="ij,jk->ki")
+    z.forward()
+    z.backward()
+    assert len(made) == 1
+    assert made[0] is not None

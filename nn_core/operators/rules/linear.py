@@ -236,15 +236,11 @@ def _operand_gradient(F: Any, term: str, dy: Any, contraction: _Contraction, ope
     unused = (letter for letter in ascii_letters if letter not in contraction.lengths)
     target = ""
     for letter in term:
-        ones = F.constant(val=1.0, shape=(contraction.lengths[letter],))
-        if letter in target:
-            twin = next(unused)
-            factors.append(F.matrix_diag(ones))
-            names.append(letter + twin)
-            target += twin
+        twin = next(unused) if letter in target else letter
+        target += twin
+        if twin == letter and any(letter in name for name in names):
             continue
-        target += letter
-        if not any(letter in name for name in names):
-            factors.append(ones)
-            names.append(letter)
+        ones = F.constant(val=1.0, shape=(contraction.lengths[letter],))
+        factors.append(ones if twin == letter else F.matrix_diag(ones))
+        names.append(letter if twin == letter else letter + twin)
     return F.einsum(*factors, equation=f"{','.join(names)}->{target}")

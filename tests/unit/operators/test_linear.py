@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import nn_core as nn
+import nn_core.functions as F
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.operators.rules.registry import SHAPE_RULES
 from nn_core.testing.operators import check_forward, check_gradient, check_table, run, run_gradient
@@ -235,3 +237,12 @@ def test_einsum_of_loops() -> None:
 def test_einsum_refuses(equation: str, shapes: list, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         SHAPE_RULES["Einsum"](*shapes, equation=equation)
+
+
+def test_the_gradient_of_einsum_adds_only_what_it_uses() -> None:
+    x, w = nn.Variable((2, 3), need_grad=True), nn.Variable((3, 4), need_grad=True)
+    dy = nn.Variable((2, 4))
+    names: list[str] = []
+    for gradient in nn.grad([F.einsum(x, w, equation="ij,jk->ik")], [x, w], grad_outputs=[dy]):
+        gradient.visit(lambda function: names.append(function.name))
+    assert names == ["Einsum", "Einsum"]
