@@ -1,8 +1,8 @@
 """The engines that the true libcudnn finds for a described device: `make test-engines` installs cuDNN; no device is needed.
 
 cuDNN takes the properties of a device as JSON (since 9.8) and then asks its heuristics and makes plans without one. Where
-there is no CUDA driver or no cuBLASLt, the libraries of the folder link_stub let it be linked. The check runs in a process of
-its own, because a stand-in may have taken the place of the library in this one.
+there is no CUDA driver or no cuBLASLt, the libraries of the folder link_stub let it be linked. The checks run in processes of
+their own, because a stand-in may have taken the place of the library in this one.
 """
 
 import ctypes
@@ -11,7 +11,10 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -27,8 +30,8 @@ H100 = {
     "supportCoopLaunch": 1, "totalGlobalMem": 84929347584, "warpSize": 32,
 }  # fmt: skip
 
-#: Prints one line for each call that a kernel prepares: what was asked, and the engines or the refusal.
-SCRIPT = """
+#: The beginning of both scripts, which print one line for each plan or group of plans.
+PREPARED = """
 import itertools, json, sys
 from dataclasses import replace
 import fake_cupy
@@ -46,6 +49,9 @@ from nn_ext_cudnn.graph.descriptor import described
 from nn_ext_cudnn.graph.fused import FUSED
 
 device = described(attributes.DEVICEPROP, json_representation=json.dumps(json.loads(sys.argv[1])).encode())
+"""
+#: The calls that kernels of convolutions prepare: what was asked, and the engines or the refusal.
+CONVOLUTIONS = """
 built = []
 
 def plan_of(graph, excluded, device_id):
@@ -82,7 +88,9 @@ for dtype in ("float16", "bfloat16", "float32"):
     built.clear()
     adder = kernel.backward(call, [True, False, False]).accumulating([5])
     print(json.dumps({"what": [dtype], "adds": adder is not None, "same": built[-1][2] == engines["wide"]}))
-
+"""
+#: The plans of attention: what was asked, and the engine or the refusal.
+ATTENTIONS = """
 def packed(batch, heads, queries, keys, width, depth):
     # Rows of q, k and v are parts of the same rows, as those of their gradients; heads are within the rows of y.
     row = heads * (2 * width + depth)
@@ -144,7 +152,7 @@ def is_installed(name, wheel):
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """The output of the script."""
+    """The output of both scripts, each in a process of minutes."""
     here = Path(__file__).parent
     cuda = here.parents[1] / "nn_ext_cuda" / "tests"
     paths = [str(cuda), str(cuda / "emulation"), *filter(None, sys.path)]
@@ -152,7 +160,13 @@ def records(tmp_path_factory):
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(paths), "LD_LIBRARY_PATH": ":".join(filter(None, libraries))
     }  # fmt: skip
-    command = [sys.executable, "-c", SCRIPT, json.dumps(H100), json.dumps(ATTENTION)]
+    with ThreadPoolExecutor() as pool:
+        return [*chain.from_iterable(pool.map(partial(printed, environment), (CONVOLUTIONS, ATTENTIONS)))]
+
+
+def printed(environment, script):
+    """Run a script and return the records that it prints."""
+    command = [sys.executable, "-c", PREPARED + script, json.dumps(H100), json.dumps(ATTENTION)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     for missing in ("libcudnn 9 must be installed", "NOT_INITIALIZED", "SUBLIBRARY_LOADING_FAILED", "Cannot load symbol"):
         if missing in done.stderr:
