@@ -1,16 +1,14 @@
 """The public functions: a graph as a pair of files of C."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, atomic_writer
-from nn_core.graph_rewriting import network_ports, parameters_behind, without_python
+from nn_core.ext import ArgumentError
+from nn_core.graph_rewriting import parameters_behind
 from nn_ext_c.folding import folded
 from nn_ext_c.graphs import program_of
 from nn_ext_c.integer import lowering_recurrent as lowering_recurrent  # it registers LSTM and GRU
@@ -20,7 +18,8 @@ from nn_ext_c.integer.numbers import Array, quantized
 from nn_ext_c.integer.reference import run, run_integers
 from nn_ext_c.integer.writing import integer_program
 from nn_ext_c.loops import number
-from nn_ext_c.source import SelfTest, Source, identifier, port_name, written
+from nn_ext_c.ports import check_name, network_of, save_source, target_of
+from nn_ext_c.source import Entry, SelfTest, Source, port_name, written
 
 
 def export_source(
@@ -66,8 +65,8 @@ def _source(
     outputs: Any, inputs: Any, name: str, file: str, dtype: str, calibration: Any, method: str, percentile: float, io: str,
     batch_statistics: bool, self_test: bool,
 ) -> Source:  # fmt: skip
-    _check_name(name)
-    wanted, leaves = _ports(outputs, inputs)
+    check_name(name)
+    wanted, leaves = network_of(outputs, inputs)
     if not batch_statistics:
         _refuse_batch_statistics(wanted.values())
     _check_types(dtype, io)
@@ -76,16 +75,11 @@ def _source(
         made, names = folded(wanted, leaves.values(), keys)
         if dtype == "float32":
             test = _computed_test(made, leaves) if self_test else None
-            return written(program_of(made, leaves, names), name, ["Numbers are float32."], file, test)
+            return written([Entry("run", program_of(made, leaves, names), test=test)], name, ["Numbers are float32."], file)
         samples = {key: np.array(variable.d, np.float32) for key, variable in leaves.items()}
         network = integer_network(made, leaves, calibration, method, percentile)
         test = _integer_test(network, samples, io) if self_test else None
-        return written(integer_program(network, io), name, _scales(network, io), file, test)
-
-
-def _check_name(name: str) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or identifier(name) != name:
-        raise ArgumentError(f"export: name must be letters, digits and underscores as in 'my_net', got {name!r}")
+        return written([Entry("run", integer_program(network, io), test=test)], name, _scales(network, io), file)
 
 
 def _check_types(dtype: str, io: str) -> None:
@@ -130,7 +124,7 @@ def quantize(
         method: see `export_source`.
         percentile: see `export_source`.
     """
-    wanted, leaves = _ports(outputs, inputs)
+    wanted, leaves = network_of(outputs, inputs)
     _refuse_batch_statistics(wanted.values())
     with nn.auto_forward(False):
         made, _ = folded(wanted, leaves.values(), {})
@@ -182,6 +176,7 @@ def export(
 
     Example:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> import nn_core.functions as F
         >>> x = nn.Variable((2, 3))
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -189,31 +184,11 @@ def export(
         ...     sorted(path.name for path in Path(folder).iterdir()), made.arena_bytes
         (['net.c', 'net.h'], 4)
     """
-    target = Path(path)
-    is_folder = target.is_dir()
-    if not is_folder and target.suffix not in (".c", ".h", ""):
-        raise ArgumentError(f"export: path must be a folder, or a file whose suffix is .c or .h, got {os.fspath(path)!r}")
-    stem = (name or "network") if is_folder else target.stem
+    target, stem = target_of(path, name)
     settings = (dtype, calibration, method, percentile, io, batch_statistics, self_test)
-    source = _source(outputs, inputs, name or identifier(stem), stem, *settings)
-    folder = target if is_folder else target.parent
-    for suffix, text in ((".h", source.header), (".c", source.code)):
-        with atomic_writer(folder / f"{stem}{suffix}") as file:
-            file.write(text.encode())
+    source = _source(outputs, inputs, stem, target.name, *settings)
+    save_source(source, target)
     return source
-
-
-def _ports(outputs: Any, inputs: Any) -> tuple[dict[str, nn.Variable], dict[str, nn.Variable]]:
-    """Return outputs and inputs by name; functions in Python are expressed by others where these say how.
-
-    Raises:
-        ArgumentError: when an output or input is something else than a Variable, or an input is no leaf or given twice.
-    """
-    wanted, leaves = network_ports(outputs, inputs)
-    for variable in leaves.values():
-        if variable.parent is not None:
-            raise ArgumentError(f"export: inputs must be Variables that no function computes, got {variable!r}")
-    return dict(zip(wanted, without_python(list(wanted.values())), strict=True)), leaves
 
 
 def _refuse_batch_statistics(outputs: Iterable[nn.Variable]) -> None:

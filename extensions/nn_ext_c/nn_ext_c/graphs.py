@@ -22,7 +22,11 @@ _LARGEST: Final = 2**24
 
 
 def program_of(
-    outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable], names: Mapping[nn.Variable, str]
+    outputs: Mapping[str, nn.Variable],
+    inputs: Mapping[str, nn.Variable],
+    names: Mapping[nn.Variable, str],
+    kept: Mapping[nn.Variable, Value] | None = None,
+    beside: Program | None = None,
 ) -> Program:
     """Return the functions between `inputs` and `outputs` as a program in float32.
 
@@ -30,11 +34,18 @@ def program_of(
         outputs: what is computed, by name.
         inputs: the leaves that the caller gives, by name.
         names: of constants.
+        kept: the leaves that the context keeps between calls.
+        beside: a program of the same source.
 
     Raises:
         ArgumentError: lists every function that cannot be exported, with its place and the reason.
     """
-    return _Drafting(outputs, inputs, names).result()
+    drafting = Drafting(outputs, inputs, names, kept, beside)
+    program = drafting.program
+    for name, value in drafting.results().items():
+        program.outputs[name] = delivered(program, name, value)
+    program.keep_used()
+    return program
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -50,36 +61,44 @@ def refuse(problems: Sequence[str]) -> None:
         raise ArgumentError(f"export: functions must be those that have a form in C, got\n  {lines}")
 
 
-class _Drafting:
+class Drafting:
+    """A program that gets the steps of a graph; see `program_of`."""
+
     def __init__(
-        self, outputs: Mapping[str, nn.Variable], inputs: Mapping[str, nn.Variable], names: Mapping[nn.Variable, str]
+        self,
+        outputs: Mapping[str, nn.Variable],
+        inputs: Mapping[str, nn.Variable],
+        names: Mapping[nn.Variable, str],
+        kept: Mapping[nn.Variable, Value] | None = None,
+        beside: Program | None = None,
     ) -> None:
-        self.program = Program()
+        self.program = Program(beside)
         self.outputs, self.names = outputs, names
         self.problems: list[str] = []
         self.order = functions_of([output for output in outputs.values() if output.parent is not None])
-        self.values: dict[Any, Value | None] = {}
+        self.values: dict[Any, Value | None] = {key_of(variable): value for variable, value in (kept or {}).items()}
         for name, variable in inputs.items():
             value = whole(Buffer(variable.size, "float32", "input", name), variable.shape)
             self.program.inputs[name] = value
             self.values[key_of(variable)] = value
 
-    def result(self) -> Program:
+    def results(self) -> dict[str, Value]:
+        """Convert all functions; return the outputs, which are not delivered to the caller.
+
+        Raises:
+            ArgumentError: see `program_of`.
+        """
         for position, function in enumerate(self.order):
             if any(key_of(output) not in self.values for output in function.results):
                 self._convert(position, function)
         refuse(self.problems)
-        for name, variable in self.outputs.items():
-            value = self._value(variable)
-            assert value is not None
-            self.program.outputs[name] = delivered(self.program, name, value)
-        self.program.keep_used()
-        return self.program
+        found = {name: self.value(variable) for name, variable in self.outputs.items()}
+        return {name: value for name, value in found.items() if value is not None}  # none is None: nothing was refused
 
     def _convert(self, position: int, function: Function) -> None:
         shapes = [variable.shape for variable in function.inputs]
         where = f"{function.name} (function {position} of {len(self.order)}, inputs {shapes})"
-        inputs = [None if v is None else self._value(v) for v in function.node.inputs]
+        inputs = [None if v is None else self.value(v) for v in function.node.inputs]
         if any(value is None for value, given in zip(inputs, function.node.inputs, strict=True) if given is not None):
             self._note(function, None)  # an input has been refused, and so this function is not looked at
             problem = None if function.name in emitters() else "there is no way to write it"
@@ -132,14 +151,21 @@ class _Drafting:
             for given, value in zip(function.inputs, (v for v in inputs if v is not None), strict=True)
         ]
         arrays = run_function(function, variables, {})
-        return [self.program.constant(np.asarray(array, np.float32), name=function.name) for array in arrays]
+        return [self._constant(np.asarray(array, np.float32), function.name) for array in arrays]
+
+    def _constant(self, array: Array, name: str) -> Value:
+        """Return a constant; where all elements have the same bits, one of them is written."""
+        if array.size and (array.view(np.uint32) == array.view(np.uint32).flat[0]).all():
+            return self.program.constant(array.reshape(-1)[0], name=name).broadcast(array.shape)
+        return self.program.constant(array, name=name)
 
     def _note(self, function: Function, values: Sequence[Value | None] | None) -> None:
         outputs = function.results
         for output, value in zip(outputs, [None] * len(outputs) if values is None else values, strict=True):
             self.values[key_of(output)] = value
 
-    def _value(self, variable: Any) -> Value | None:
+    def value(self, variable: Any) -> Value | None:
+        """Return what holds a variable: a constant for a leaf that nothing else gives; None where a function is refused."""
         key = key_of(variable)
         if key not in self.values:
             name = self.names.get(variable) or getattr(variable, "name", "") or "constant"

@@ -13,7 +13,14 @@ Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 #: Types of C by the dtypes of buffers.
-C_TYPES: Final = {"float32": "float", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "uint8": "uint8_t"}
+C_TYPES: Final = {
+    "float32": "float",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "uint8": "uint8_t",
+    "uint32": "uint32_t",
+}
 
 
 @dataclass(eq=False, slots=True)
@@ -22,8 +29,8 @@ class Buffer:
 
     Attributes:
         size: in elements.
-        dtype: "float32", "int8", "int32" or, for constants, "int16" and "uint8".
-        kind: "arena", "constant", or an "input" or "output" of the caller.
+        dtype: "float32", "int8", "int32" or, for constants, "int16" and "uint8"; "uint32" is a count of updates.
+        kind: "arena", "constant", an "input" or "output" of the caller, or "kept" by the context between calls.
         name: in C; those in the arena have none.
         values: of a constant.
     """
@@ -149,15 +156,19 @@ class Step:
 
 
 class Program:
-    """Steps and constants of a network that grows."""
+    """Steps and constants of a network that grows.
 
-    def __init__(self) -> None:
+    Args:
+        beside: a program of the same source, with which this one shares constants.
+    """
+
+    def __init__(self, beside: Program | None = None) -> None:
         self.steps: list[Step] = []
         self.inputs: dict[str, Value] = {}
         self.outputs: dict[str, Value] = {}
         #: Scale and zero of inputs and outputs that are integers.
         self.scales: dict[Buffer, tuple[float, int]] = {}
-        self._constants: dict[tuple[str, Shape, bytes], Value] = {}
+        self._constants: dict[tuple[str, Shape, bytes], Value] = {} if beside is None else beside._constants
 
     def new(self, shape: Sequence[int], dtype: str = "float32") -> Value:
         """Return an array in memory of its own."""
@@ -177,8 +188,9 @@ class Program:
         self.steps.append(step)
 
     def keep_used(self) -> None:
-        """Drop steps whose results nothing reads."""
+        """Drop steps whose results nothing reads, and which nothing keeps."""
         needed = {value.buffer for value in self.outputs.values()}
+        needed.update(buffer for step in self.steps for buffer in step.written if buffer.kind == "kept")
         kept = []
         for step in reversed(self.steps):
             if needed.intersection(step.written):

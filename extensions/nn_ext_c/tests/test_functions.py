@@ -15,7 +15,14 @@ from nn_ext_c import export_source
 from nn_ext_c.emitting.topics import emitters
 
 #: The refusals of functions that can be exported otherwise, by parts of the reasons.
-REFUSALS = ("arrays must not be empty", "pad_mode must be", "batch_dims must be 0", "is for training", "equation must have no")
+REFUSALS = (
+    "arrays must not be empty",
+    "pad_mode must be",
+    "batch_dims must be 0",
+    "is for training",
+    "equation must have no",
+    "mode must be",
+)
 
 
 #: So many samples are compiled at once.

@@ -10,7 +10,7 @@ from nn_ext_c.program import Value
 
 SIGMOID: Final = "1.0f / (1.0f + expf(-a))"
 #: log(1 + exp(v)) without overflow; NaN stays.
-_SOFTPLUS: Final = "(fmaxf({v}, 0.0f) + log1pf(expf(-fabsf({v}))))"
+SOFTPLUS: Final = "(fmaxf({v}, 0.0f) + log1pf(expf(-fabsf({v}))))"
 _TANH_GELU: Final = f"{number(math.sqrt(2 / math.pi))} * (a + 0.044715f * a * a * a)"
 
 #: Expressions of an element `a`, or functions from the settings to them.
@@ -23,12 +23,12 @@ _EXPRESSIONS: Final[dict[str, str | Callable[..., str]]] = {
     "ELU": lambda alpha: f"a > 0.0f ? a : {number(alpha)} * expm1f(a)",
     "SELU": lambda scale, alpha: f"{number(scale)} * (a > 0.0f ? a : {number(alpha)} * expm1f(a))",
     "GELU": f"0.5f * a * (1.0f + tanhf({_TANH_GELU}))",
-    "Mish": f"a * tanhf({_SOFTPLUS.format(v='a')})",
+    "Mish": f"a * tanhf({SOFTPLUS.format(v='a')})",
     "ReLU6": "a < 0.0f ? 0.0f : a > 6.0f ? 6.0f : a",
     "HardSigmoid": "a < -2.5f ? 0.0f : a > 2.5f ? 1.0f : 0.2f * a + 0.5f",
     "HardTanh": "a < -1.0f ? -1.0f : a > 1.0f ? 1.0f : a",
-    "LogSigmoid": f"-{_SOFTPLUS.format(v='-a')}",
-    "SoftPlus": lambda beta: f"{_SOFTPLUS.format(v=f'({number(beta)} * a)')} / {number(beta)}",
+    "LogSigmoid": f"-{SOFTPLUS.format(v='-a')}",
+    "SoftPlus": lambda beta: f"{SOFTPLUS.format(v=f'({number(beta)} * a)')} / {number(beta)}",
     "SoftSign": "a / (1.0f + fabsf(a))",
     "TanhShrink": "a - tanhf(a)",
     "Sinc": "a < 0.0f || a > 0.0f ? sinf(a) / a : a + 1.0f",

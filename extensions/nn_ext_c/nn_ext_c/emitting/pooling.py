@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_ext_c.emitting.reduction import mean
-from nn_ext_c.emitting.registry import Call, emitter, reshaped
+from nn_ext_c.emitting.registry import Call, emitter, filled, reshaped
 from nn_ext_c.loops import Code, dot
 from nn_ext_c.program import Argument, Step, Value
 
@@ -46,6 +46,34 @@ def pooled(call: Call, start: str, update: str, result: str, divisors: Sequence[
 @emitter("MaxPooling")
 def _max_pooling(call: Call) -> Value:
     return pooled(call, "-INFINITY", "total = a > total || isnan(a) ? a : total;", "total")
+
+
+@emitter("MaxPoolingBackward")
+def _max_pooling_backward(call: Call) -> Value:
+    """Add each gradient to the place of the first maximum of its window; NaN is the largest."""
+    args: dict[str, Any] = call.args
+    n_spatial = len(args["kernel"])
+    target = call.program.new(call.output_shape)
+    filled(call.program, call.name, "0.0f", target)
+    g, x, y = (spatial_last(value, n_spatial, args["channel_last"]) for value in (call[0], call[1], target))
+    lead = len(x.shape) - n_spatial
+    code = Code()
+    places = code.loops(g.shape)
+    code.windows(g.shape[lead:], x.shape[lead:], args["kernel"], args["stride"], args["pad"], places[lead:])
+    code.line("float top = 0.0f;")
+    code.line("int32_t place = -1;")
+    depth = code.depth
+    counters = [*places[:lead], *code.window_loops(n_spatial)]
+    code.line(f"const float a = x[{dot(counters, x.strides)}];")
+    code.open("if (place < 0 || a > top || (isnan(a) && !isnan(top)))")
+    code.line("top = a;")
+    code.line(f"place = {dot(counters, y.strides)};")
+    code.close_to(depth)
+    code.open("if (place >= 0)")
+    code.line(f"y[place] += g[{dot(places, g.strides)}];")
+    arguments = [Argument("g", call[0]), Argument("x", call[1]), Argument("y", target, True)]
+    call.program.add(Step(call.name, code.text(), arguments))
+    return target
 
 
 @emitter("SumPooling")

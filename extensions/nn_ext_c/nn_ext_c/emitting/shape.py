@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nn_ext_c.emitting.registry import EMITTERS, Call, Emitter, copied, emitter, reshaped, shown
+from nn_ext_c.emitting.registry import EMITTERS, Call, Emitter, NotExportableError, copied, emitter, reshaped, shown
 from nn_ext_c.loops import number
 from nn_ext_c.program import Value
 
@@ -54,6 +54,13 @@ def moved(call: Call, border: str | None = None) -> list[Value]:
 
 
 EMITTERS.update({name: movement(border) for name, border in MOVEMENTS.items()})
+
+
+@emitter("PadBackward")
+def _pad_backward(call: Call) -> list[Value]:
+    if call.args["mode"] != "constant":
+        raise NotExportableError("mode must be 'constant'")
+    return moved(call)
 
 
 @emitter("Reshape")

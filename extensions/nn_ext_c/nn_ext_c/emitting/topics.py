@@ -13,6 +13,7 @@ _TOPICS: Final = (
     "image",
     "indexing",
     "linear",
+    "loss",
     "normalization",
     "pooling",
     "recurrent",
