@@ -7,7 +7,7 @@ import numpy as np
 
 from nn_ext_c.emitting.reduction import mean
 from nn_ext_c.emitting.registry import Call, emitter, filled, reshaped
-from nn_ext_c.loops import Code, dot
+from nn_ext_c.loops import Code, Index, dot
 from nn_ext_c.program import Argument, Step, Value
 
 
@@ -19,19 +19,29 @@ def spatial_last(value: Value, n_spatial: int, channel_last: bool) -> Value:
     return value.transpose([*range(n - n_spatial - 1), n - 1, *range(n - n_spatial - 1, n - 1)])
 
 
-def pooled(call: Call, start: str, update: str, result: str, divisors: Sequence[Value] = ()) -> Value:
-    """Each place of y from the elements of its window that are inside x."""
+def images(call: Call, value: Value) -> Value:
+    """Return an array of a pooling with the channels before the spatial axes."""
+    return spatial_last(value, len(call.args["kernel"]), call.args["channel_last"])
+
+
+def windows_over(call: Call, y: Value, x: Value) -> tuple[Code, list[Index], int]:
+    """Open the loops over y and declare the window of x at each place; return them and the number of axes without windows."""
     args: dict[str, Any] = call.args
-    n_spatial = len(args["kernel"])
-    target = call.program.new(call.output_shape)
-    x, y = (spatial_last(value, n_spatial, args["channel_last"]) for value in (call.x, target))
-    lead = len(x.shape) - n_spatial
+    lead = len(x.shape) - len(args["kernel"])
     code = Code()
     places = code.loops(y.shape)
     code.windows(y.shape[lead:], x.shape[lead:], args["kernel"], args["stride"], args["pad"], places[lead:])
+    return code, places, lead
+
+
+def pooled(call: Call, start: str, update: str, result: str, divisors: Sequence[Value] = ()) -> Value:
+    """Each place of y from the elements of its window that are inside x."""
+    target = call.program.new(call.output_shape)
+    x, y = (images(call, value) for value in (call.x, target))
+    code, places, lead = windows_over(call, y, x)
     code.line(f"float total = {start};")
     depth = code.depth
-    counters = code.window_loops(n_spatial)
+    counters = code.window_loops(len(x.shape) - lead)
     code.line(f"const float a = x[{dot([*places[:lead], *counters], x.strides)}];")
     code.line(update)
     code.close_to(depth)
@@ -51,19 +61,14 @@ def _max_pooling(call: Call) -> Value:
 @emitter("MaxPoolingBackward")
 def _max_pooling_backward(call: Call) -> Value:
     """Add each gradient to the place of the first maximum of its window; NaN is the largest."""
-    args: dict[str, Any] = call.args
-    n_spatial = len(args["kernel"])
     target = call.program.new(call.output_shape)
     filled(call.program, call.name, "0.0f", target)
-    g, x, y = (spatial_last(value, n_spatial, args["channel_last"]) for value in (call[0], call[1], target))
-    lead = len(x.shape) - n_spatial
-    code = Code()
-    places = code.loops(g.shape)
-    code.windows(g.shape[lead:], x.shape[lead:], args["kernel"], args["stride"], args["pad"], places[lead:])
+    g, x, y = (images(call, value) for value in (call[0], call[1], target))
+    code, places, lead = windows_over(call, g, x)
     code.line("float top = 0.0f;")
     code.line("int32_t place = -1;")
     depth = code.depth
-    counters = [*places[:lead], *code.window_loops(n_spatial)]
+    counters = [*places[:lead], *code.window_loops(len(x.shape) - lead)]
     code.line(f"const float a = x[{dot(counters, x.strides)}];")
     code.open("if (place < 0 || a > top || (isnan(a) && !isnan(top)))")
     code.line("top = a;")
