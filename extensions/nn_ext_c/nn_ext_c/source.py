@@ -134,7 +134,6 @@ class Kept:
         initial: constants that the function reads which sets all of them, by what follows the stem of their names.
         reset: the statements of that function.
         size: in bytes.
-        notes: lines for the comment of the header.
     """
 
     members: Sequence[str] = ()
@@ -142,7 +141,6 @@ class Kept:
     initial: Mapping[str, Array] = field(default_factory=dict)
     reset: Sequence[str] = ()
     size: int = 0
-    notes: Sequence[str] = ()
 
 
 class EntryWriter:
@@ -307,17 +305,18 @@ class Writer:
         arenas = self._arenas()
         members = [f"{C_TYPES[d]} {_MEMBERS[d]}[{upper}_ARENA_{_MEMBERS[d].upper()}];" for d in arenas]
         sizes = [f"#define {upper}_ARENA_{_MEMBERS[d].upper()} {size}" for d, size in arenas.items()]
-        functions = "The function uses" if len(self.entries) == 1 else "The functions use"
+        is_one = len(self.entries) == 1
+        functions, returns = ("The function uses", "It returns") if is_one else ("The functions use", "They return")
         reset = [f"void {self.name}_reset({self.name}_context *context);"] if self.kept.reset else []
         return "\n".join(
             [
                 f"/* The network {self.name}, written by nn-ext-c; edits are lost.",
                 " *",
-                *(f" * {line}".rstrip() for line in (*self.notes, *self.kept.notes)),
+                *(f" * {line}".rstrip() for line in self.notes),
                 " *",
                 f" * Memory: a context of {arena + self.kept.size} bytes, constants of {constants} bytes.",
                 f" * {functions} no other memory that is written, and may run in several threads with a context each.",
-                " * Inputs, outputs and the context must not overlap. It returns 0, or 1 where an input that is an index of a",
+                f" * Inputs, outputs and the context must not overlap. {returns} 0, or 1 where an input that is an index of a",
                 " * table is outside of it.",
                 " *",
                 f" *     static {self.name}_context context;",

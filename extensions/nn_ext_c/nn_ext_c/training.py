@@ -17,7 +17,8 @@ from nn_core.ext import ArgumentError
 from nn_core.function import Function
 from nn_core.graph_rewriting import functions_of, parameters_behind
 from nn_core.solvers import Solver
-from nn_ext_c.emitting.registry import copied, delivered, mapped, reduced
+from nn_ext_c.emitting.normalization import statistics
+from nn_ext_c.emitting.registry import Call, copied, delivered
 from nn_ext_c.graphs import Drafting, program_of, spec_of
 from nn_ext_c.loops import number
 from nn_ext_c.ports import check_name, network_of, save_source, target_of
@@ -46,9 +47,13 @@ class _Memory:
         self.size += values.size
         return whole(buffer, values.shape)
 
-    def reset(self, constant: str) -> str:
+    def initial(self) -> dict[str, Array]:
+        """Return the constant to which a reset sets the numbers, by its name; none where all are zero."""
+        return {f"initial_{self.member}": np.concatenate(self.values)} if any(array.any() for array in self.values) else {}
+
+    def reset(self) -> str:
         """Return the statement that sets all numbers."""
-        start = f"{{{constant}}}[i]" if any(array.any() for array in self.values) else "0.0f"
+        start = "".join(f"{{{constant}}}[i]" for constant in self.initial()) or "0.0f"
         return f"for (int32_t i = 0; i < {self.size}; ++i) {{{{ context->{self.member}[i] = {start}; }}}}"
 
 
@@ -163,7 +168,7 @@ class _Training:
         order = functions_of([loss] if loss.parent is not None else [])
         _refuse_random(order)
         trained = _trained(solver, named, order)
-        self.names: dict[nn.Variable, str] = {**named, **{variable: key for key, variable in trained.items()}}
+        self.names: dict[nn.Variable, str] = named | {variable: key for key, variable in trained.items()}
         self._parameters, self._states = _Memory("parameters"), _Memory("states")
         self.kept = {variable: self._parameters.new(np.array(variable.d, np.float32)) for variable in trained.values()}
         moving = [f for f in order if f.node.rewritten()]
@@ -235,22 +240,19 @@ class _Training:
         axes = [axis for axis in range(len(x.shape)) if axis not in {a % len(x.shape) for a in function.args["axes"]}]
         count = math.prod(x.shape[axis] for axis in axes)
         decay = function.args["decay_rate"]
-        made = Program()
-        average = reduced(made, "mean", axes, "0.0f", "total += a;", [x], f"total / {number(count)}")
-        square = "total += (a - b) * (a - b);"
-        variance = reduced(made, "variance", axes, "0.0f", square, [x, average], f"total / {number(max(count - 1, 1))}")
-        moving = f"{number(decay)} * a + {number(1 - decay)} * b"
-        for variable, value in zip(_statistics(function), (average, variance), strict=True):
+        call = Call(Program(), "statistics", [x], {}, [], lambda arrays, changed: [])
+        # the running variance is the unbiased one
+        found = zip(_statistics(function), statistics(call, x, axes), (1.0, count / max(count - 1, 1)), strict=True)
+        for variable, value, factor in found:
             place = self.kept[variable]
-            mapped(made, "running", moving, [place, value.broadcast(place.shape)], place)
-        return made.steps
+            call.map(
+                f"{number(decay)} * a + {number((1 - decay) * factor)} * b", place, value.broadcast(place.shape), into=place
+            )
+        return call.program.steps
 
     def memory(self) -> Kept:
         """Return what the context keeps."""
         parts = [part for part in (self._parameters, self._states) if part.size]
-        initial = {
-            f"initial_{part.member}": np.concatenate(part.values) for part in parts if any(a.any() for a in part.values)
-        }
         return Kept(
             [
                 *(f"float {part.member}[{part.size}];" for part in parts),
@@ -263,9 +265,9 @@ class _Training:
                 self._rate: "&context->learning_rate",
                 self._count: "&context->updates",
             },
-            initial,
+            {name: values for part in parts for name, values in part.initial().items()},
             [
-                *(part.reset(f"initial_{part.member}") for part in parts),
+                *(part.reset() for part in parts),
                 f"context->learning_rate = {number(self._solver.learning_rate())};",
                 f"context->updates = {self._updates}u;",
             ],
