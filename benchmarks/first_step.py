@@ -49,7 +49,7 @@ class Einsum:
         return step
 
     def torch(self) -> Step:
-        """Eager."""
+        """Compute eagerly."""
         import torch
 
         q, k, v = (torch.full(self.SHAPE, 0.1 * (number + 1), requires_grad=True) for number in range(3))
@@ -100,7 +100,7 @@ class Maml:
         return step
 
     def torch(self) -> Step:
-        """Eager."""
+        """Compute eagerly."""
         import torch
 
         weights = [torch.full((n, m), 0.1, requires_grad=True) for n, m in itertools.pairwise(self.SIZES)]

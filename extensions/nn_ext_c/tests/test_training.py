@@ -119,7 +119,7 @@ def test_a_net_of_the_digits_trains_as_in_nn_core(name, scope, tmp_path):
 
 
 def line():
-    """The inputs, and the loss, of a line through points."""
+    """Return the inputs and the loss of a line through points."""
     x, t = nn.Variable((4, 3)), nn.Variable((4, 1))
     x.d, t.d = np.arange(12).reshape(4, 3) / 12, np.ones((4, 1))
     return x, t, F.mean(F.squared_error(PF.affine(x, 1), t))

@@ -152,7 +152,7 @@ def is_installed(name, wheel):
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """The output of both scripts, each in a process of minutes."""
+    """Run both scripts, each in a process of minutes, and return all records."""
     here = Path(__file__).parent
     cuda = here.parents[1] / "nn_ext_cuda" / "tests"
     paths = [str(cuda), str(cuda / "emulation"), *filter(None, sys.path)]
