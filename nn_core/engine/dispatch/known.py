@@ -153,6 +153,8 @@ def known_by(module: ModuleType | None) -> KnownOperators:
 @functools.cache
 def _oldest(required: str) -> str:
     """Return the lower bound of a range of versions, empty where there is none."""
+    if not required:
+        return ""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # needed when an operator has grown only
 
     try:

@@ -26,7 +26,6 @@ from nn_core.engine.dispatch.contract import (
 from nn_core.engine.dispatch.exception_text import text_of
 from nn_core.engine.dispatch.extension_registry import Offers
 from nn_core.engine.dispatch.guard import guarded
-from nn_core.engine.dispatch.import_audit import import_keeping_ours, watched_import
 from nn_core.engine.dispatch.kinds import KINDS, ExtensionInfo
 from nn_core.engine.dispatch.known import known_by
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, hooks_of, package_names, packages
@@ -162,6 +161,8 @@ class Loader:
             both = " and ".join(packages(plugin.entry_points))
             uninstall = " or ".join(package_names(plugin.entry_points))
             raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
+        from nn_core.engine.dispatch.import_audit import import_keeping_ours, watched_import  # installed plugins alone need it
+
         (entry,) = plugin.entry_points
         if not entry.module:
             raise PluginError(f"the entry point {plugin.name!r} must name a module, got {quoted(entry.value)}")

@@ -8,20 +8,20 @@ from nn_core.errors import PluginError
 from nn_core.operators.spec.builtin import BY_NAME
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen, which makes its creation three times as long: plugins have thousands
 class Registration:
-    """One entry of one table that a module outside of nn_core made."""
+    """One entry of one table that a module outside of nn_core made; nothing changes it.
+
+    Attributes:
+        key: The place in its table, under which one registration can be in force.
+    """
 
     table: dict[str, Any]
     what: str
     name: str
     value: Any
     module: str
-
-    @property
-    def key(self) -> tuple[int, str]:
-        """The place in its table, under which one registration can be in force."""
-        return id(self.table), self.name
+    key: tuple[int, str]
 
     @property
     def package(self) -> str:
@@ -47,12 +47,12 @@ def registering(table: dict[str, Any], what: str, names: Sequence[str]) -> Calla
     def decorate(value: Any) -> Any:
         module = str(getattr(value, "__module__", None) or "an unnamed module")
         for name in names:
-            if not _is_again(table, name, value):
+            if (name in table or name in BY_NAME) and not _is_again(table, name, value):
                 _require_free(table, what, name, module)
         for name in names:
             table[name] = value
             if name not in BY_NAME:
-                _note(Registration(table, what, name, value, module))
+                _note(Registration(table, what, name, value, module, (id(table), name)))
         return value
 
     return decorate
@@ -92,10 +92,11 @@ def is_registered(what: str, name: str) -> bool:
 
 
 def _note(registration: Registration) -> None:
-    _RECORD.pop(registration.key, None)  # the order is that of the latest
-    _RECORD[registration.key] = registration
+    key = registration.key
+    _RECORD.pop(key, None)  # the order is that of the latest
+    _RECORD[key] = registration
     _KINDS.add((registration.what, registration.name))
-    _SETTLED.discard(registration.key)
+    _SETTLED.discard(key)
 
 
 def _is_again(table: dict[str, Any], name: str, value: Any) -> bool:

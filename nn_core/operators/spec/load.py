@@ -6,15 +6,15 @@ Every refusal is a ``SpecError`` whose message starts with ``file:line:``.
 
 import keyword
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple
 
 from nn_core.errors import SpecError
 from nn_core.operators.spec import model
-from nn_core.operators.spec.places import PlacedMapping, parse, text_of
+from nn_core.operators.spec.places import Keys, PlacedMapping, parse, text_of
 
 _FUNCTION_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[A-Za-z][A-Za-z0-9_]*")
 #: Names that kernels, gradient rules or generated signatures use for themselves.
@@ -22,58 +22,69 @@ _RESERVED = frozenset({"grad", "grads", "wants", "xp", "key", "n_outputs", "outp
 
 _VERSION = re.compile(r"\d+(\.\d+)*")
 
-_INPUT_KEYS = {
-    "doc": str,
-    "shape": str,
-    "dtype": str,
-    "optional": bool,
-    "variadic": bool,
-    "parameter": bool,
-    "since": str,
-}
-_OUTPUT_KEYS = {
-    "doc": str,
-    "shape": str,
-    "dtype": str,
-    "optional": bool,
-    "variadic": bool,
-    "aux": bool,
-    "private": bool,
-}
-_ARG_KEYS = {
-    "type": str,
-    "doc": str,
-    "default": object,
-    "choices": list,
-    "minimum": (int, float),
-    "maximum": (int, float),
-    "keyword_only": bool,
-    "shown_as_none": bool,
-    "per_spatial_axis": bool,
-    "since": str,
-}
-_BACKWARD_KEYS = {"needs": list, "needs_if_negative": dict, "none": str}
-T = TypeVar("T")
-_FUNCTION_KEYS = {
-    "name": str,
-    "api": str,
-    "topic": str,
-    "doc": str,
-    "formula": str,
-    "inputs": dict,
-    "args": dict,
-    "outputs": dict,
-    "shape": str,
-    "backward": dict,
-    "tags": list,
-    "updates": list,
-    "domain": list,
-    "notes": str,
-    "references": str,
-    "example": str,
-    "since": str,
-}
-_REQUIRED = ("name", "api", "topic", "doc", "outputs", "backward")
+_INPUT_KEYS: Final = Keys(
+    {
+        "doc": str,
+        "shape": str,
+        "dtype": str,
+        "optional": bool,
+        "variadic": bool,
+        "parameter": bool,
+        "since": str,
+    },
+    ("doc",),
+)
+_OUTPUT_KEYS: Final = Keys(
+    {
+        "doc": str,
+        "shape": str,
+        "dtype": str,
+        "optional": bool,
+        "variadic": bool,
+        "aux": bool,
+        "private": bool,
+    },
+    ("doc",),
+)
+_ARG_KEYS: Final = Keys(
+    {
+        "type": str,
+        "doc": str,
+        "default": object,
+        "choices": list,
+        "minimum": (int, float),
+        "maximum": (int, float),
+        "keyword_only": bool,
+        "shown_as_none": bool,
+        "per_spatial_axis": bool,
+        "since": str,
+    },
+    ("type", "doc"),
+)
+_BACKWARD_KEYS: Final = Keys({"needs": list, "needs_if_negative": dict, "none": str})
+_FUNCTION_KEYS: Final = Keys(
+    {
+        "name": str,
+        "api": str,
+        "topic": str,
+        "doc": str,
+        "formula": str,
+        "inputs": dict,
+        "args": dict,
+        "outputs": dict,
+        "shape": str,
+        "backward": dict,
+        "tags": list,
+        "updates": list,
+        "domain": list,
+        "notes": str,
+        "references": str,
+        "example": str,
+        "since": str,
+    },
+    ("name", "api", "topic", "doc", "outputs", "backward"),
+)
+_PROSE_KEYS: Final = ("formula", "notes", "references", "example", "since")
 
 
 def load(path: str | Path) -> tuple[model.FunctionSpec, ...]:
@@ -117,10 +128,12 @@ def _located(
     specs: list[tuple[model.FunctionSpec, str]] = []
     seen: set[str] = set()
     all_topics, all_tags = (*model.TOPICS, *topics), (*model.TAGS, *tags)
+    known: dict[str, _Parts] = {}
     for position, entry in enumerate(entries, 1):
+        entries[position - 1] = None  # frees the entry, whose memory serves the next specifications
         if not isinstance(entry, PlacedMapping):
             raise SpecError(f"{file}:1: entry {position} of the list must be a mapping, got {entry!r}")
-        spec = _function(entry, all_topics, all_tags)
+        spec = _function(entry, all_topics, all_tags, known)
         for key in ("name", "api"):
             if entry[key] in seen:
                 entry.refuse(f"{spec.name}: {key} must be unique, got a second {entry[key]!r}", key)
@@ -129,58 +142,67 @@ def _located(
     return tuple(specs)
 
 
-def _function(entry: PlacedMapping, topics: Sequence[str], tags: Sequence[str]) -> model.FunctionSpec:
+class _Parts(NamedTuple):
+    """The fields of a specification that do not name or describe the function."""
+
+    inputs: tuple[model.InputSpec, ...]
+    outputs: tuple[model.OutputSpec, ...]
+    args: tuple[model.ArgSpec, ...]
+    shape: str
+    backward: model.BackwardSpec
+    tags: tuple[str, ...]
+    updates: tuple[str, ...]
+    domain: tuple[float, float] | None
+
+
+def _function(
+    entry: PlacedMapping, topics: Sequence[str], tags: Sequence[str], known: dict[str, _Parts]
+) -> model.FunctionSpec:
     what = str(entry.get("name", "function"))
-    entry.check(what, _FUNCTION_KEYS, _REQUIRED)
-    if not _FUNCTION_NAME.fullmatch(entry["name"]):
-        entry.refuse(f"name must be like 'Swish' or 'acme.Swish', got {entry['name']!r}", "name")
-    _check_identifier(entry, what, "api", entry["api"])
-    if entry["topic"] not in topics:
-        entry.refuse(f"{what}: topic must be one of {', '.join(topics)}, got {entry['topic']!r}", "topic")
+    entry.check(what, _FUNCTION_KEYS)
+    name, api, topic = entry["name"], entry["api"], entry["topic"]
+    if not _FUNCTION_NAME.fullmatch(name):
+        entry.refuse(f"name must be like 'Swish' or 'acme.Swish', got {name!r}", "name")
+    _check_identifier(entry, what, "api", api)
+    if topic not in topics:
+        entry.refuse(f"{what}: topic must be one of {', '.join(topics)}, got {topic!r}", "topic")
+    parts = _known_parts(what, entry, tags, known)
+    prose = {key: entry[key].strip() for key in _PROSE_KEYS if key in entry}
+    return model.FunctionSpec(name, api, topic, entry["doc"].strip(), *parts, **prose)
+
+
+def _known_parts(what: str, entry: PlacedMapping, tags: Sequence[str], known: dict[str, _Parts]) -> _Parts:
+    """Return the parts of a function; equal ones of a file are checked once, since files of thousands have many.
+
+    Args:
+        what: The function, for messages.
+        entry: Its entry.
+        tags: The tags that it may have.
+        known: The parts that passed, by their representation, in which 1, 1.0 and True differ.
+    """
+    text = repr([entry.get(key) for key in _Parts._fields])
+    if text not in known:
+        known[text] = _parts(what, entry, tags)
+    return known[text]
+
+
+def _parts(what: str, entry: PlacedMapping, tags: Sequence[str]) -> _Parts:
     updates = entry.get("updates", ())
-    inputs = tuple([_known(_input, what, entry["inputs"], name, name in updates) for name in entry.get("inputs", ())])
-    outputs = tuple([_known(_output, what, entry["outputs"], name, False) for name in entry["outputs"]])
-    args = tuple([_known(_arg, what, entry["args"], name, bool(inputs)) for name in entry.get("args", ())])
+    inputs = tuple([_input(what, entry["inputs"], name, name in updates) for name in entry.get("inputs", ())])
+    outputs = tuple([_output(what, entry["outputs"], name) for name in entry["outputs"]])
+    args = tuple([_arg(what, entry["args"], name, bool(inputs)) for name in entry.get("args", ())])
     _check_order(what, entry, inputs, outputs, args)
-    names = [entry.name for entry in inputs] + [entry.name for entry in outputs]
-    return model.FunctionSpec(
-        name=entry["name"],
-        api=entry["api"],
-        topic=entry["topic"],
-        doc=entry["doc"].strip(),
-        inputs=inputs,
-        outputs=outputs,
-        args=args,
-        shape=_shape(what, entry, [item.name for item in inputs]),
-        backward=_backward(what, entry["backward"], names, args),
-        tags=entry.names(what, "tags", tags),
-        updates=entry.names(what, "updates", [item.name for item in inputs]),
-        domain=_domain(what, entry),
-        **{key: entry[key].strip() for key in ("formula", "notes", "references", "example", "since") if key in entry},
+    names = [item.name for item in inputs]
+    return _Parts(
+        inputs,
+        outputs,
+        args,
+        _shape(what, entry, names),
+        _backward(what, entry["backward"], names + [item.name for item in outputs], args),
+        entry.names(what, "tags", tags),
+        entry.names(what, "updates", names),
+        _domain(what, entry),
     )
-
-
-#: Inputs, outputs and arguments that were found sound: functions of a plugin have many that are alike.
-_KNOWN: Final[dict[tuple[Any, ...], Any]] = {}
-_MOST_KNOWN: Final = 4096
-
-
-def _known(make: Callable[..., T], what: str, parent: PlacedMapping, name: str, flag: bool) -> T:
-    """Return what `make` returns; it is not asked again for a part with the same words."""
-    entry = parent[name]
-    try:
-        # the types too, since True is equal to 1
-        key = (make, name, flag, *entry.items(), *map(type, entry.values()))
-        return _KNOWN[key]
-    except (KeyError, TypeError, AttributeError):  # a new one, one with lists or mappings, or no mapping
-        made = make(what, parent, name, flag)
-    if len(_KNOWN) < _MOST_KNOWN and _is_plain(entry):
-        _KNOWN[key] = made
-    return made
-
-
-def _is_plain(entry: Mapping[str, Any]) -> bool:
-    return all(type(value) in (str, int, float, bool) for value in entry.values())
 
 
 def _input(what: str, parent: PlacedMapping, name: str, updated: bool) -> model.InputSpec:
@@ -201,7 +223,7 @@ def _check_since(what: str, entry: PlacedMapping, may_be_left_out: bool, remedy:
         entry.refuse(f"{what}: what was added later must {remedy}, got since {entry['since']!r}", "since")
 
 
-def _output(what: str, parent: PlacedMapping, name: str, _: bool) -> model.OutputSpec:
+def _output(what: str, parent: PlacedMapping, name: str) -> model.OutputSpec:
     output = model.OutputSpec(name, **_array_entry(what, parent, name, _OUTPUT_KEYS))
     if output.private and not output.aux:
         parent.refuse(f"{what}.{name}: a private output must be aux, got one that is returned", name)
@@ -210,8 +232,8 @@ def _output(what: str, parent: PlacedMapping, name: str, _: bool) -> model.Outpu
     return output
 
 
-def _array_entry(what: str, parent: PlacedMapping, name: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    entry = _named_entry(what, parent, name, keys, ("doc",))
+def _array_entry(what: str, parent: PlacedMapping, name: str, keys: Keys) -> dict[str, Any]:
+    entry = _named_entry(what, parent, name, keys)
     if entry.get("dtype", "float") not in model.DTYPE_KINDS:
         known = ", ".join(model.DTYPE_KINDS)
         entry.refuse(f"{what}.{name}: dtype must be one of {known}, got {entry['dtype']!r}", "dtype")
@@ -219,7 +241,7 @@ def _array_entry(what: str, parent: PlacedMapping, name: str, keys: Mapping[str,
 
 
 def _arg(what: str, parent: PlacedMapping, name: str, has_inputs: bool) -> model.ArgSpec:
-    entry = _named_entry(what, parent, name, _ARG_KEYS, ("type", "doc"))
+    entry = _named_entry(what, parent, name, _ARG_KEYS)
     what = f"{what}.{name}"
     fields = dict(entry)
     kind = fields["type"]
@@ -282,16 +304,14 @@ def _has_type(value: Any, kind: str) -> bool:
     return isinstance(value, tuple) and all(type(item) is element for item in value)
 
 
-def _named_entry(
-    what: str, parent: PlacedMapping, name: str, keys: Mapping[str, Any], required: Sequence[str]
-) -> PlacedMapping:
+def _named_entry(what: str, parent: PlacedMapping, name: str, keys: Keys) -> PlacedMapping:
     _check_identifier(parent, what, name, name)
     entry = parent[name]
     if name in _RESERVED:
         parent.refuse(f"{what}: names must not be one of {', '.join(sorted(_RESERVED))}, got {name!r}", name)
     if not isinstance(entry, PlacedMapping):
         parent.refuse(f"{what}: {name} must be a mapping, got {entry!r}", name)
-    entry.check(f"{what}.{name}", keys, required)
+    entry.check(f"{what}.{name}", keys)
     return entry
 
 

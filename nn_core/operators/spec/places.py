@@ -1,7 +1,7 @@
 """Mappings that know the file and the lines that they came from, read from JSON; YAML is read by `yaml_text`."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -12,6 +12,24 @@ MAX_CHARACTERS: Final = 4_000_000
 MAX_DEPTH: Final = 32
 MAX_NODES: Final = 500_000
 _KIND_NAMES = {str: "string", bool: "boolean", list: "list", dict: "mapping"}
+
+
+#: Number of different mappings, by keys and types of values, that are remembered as sound.
+_MOST_FORMS: Final = 256
+
+
+class Keys:
+    """The keys that a mapping may have.
+
+    Args:
+        kinds: The type of the value under each, or several.
+        required: Those that it must have.
+    """
+
+    def __init__(self, kinds: Mapping[str, Any], required: Sequence[str] = ()) -> None:
+        self.kinds = kinds
+        self.required = required
+        self.sound: set[tuple[Any, ...]] = set()
 
 
 class PlacedMapping(dict[str, Any]):
@@ -26,18 +44,26 @@ class PlacedMapping(dict[str, Any]):
         line = self.line if key is None else self.lines.get(key, self.line)
         raise SpecError(f"{self.file}:{line}: {text}")
 
-    def check(self, what: str, keys: Mapping[str, Any], required: Iterable[str] = ()) -> None:
-        """Refuse keys that are not in `keys` or have another type, and absent `required` ones."""
+    def check(self, what: str, keys: "Keys") -> None:
+        """Refuse keys that are not in `keys` or have another type, and absent ones that it requires."""
+        # what is refused depends on keys and types alone, and a file has thousands of mappings with the same ones
+        form = (*self, *map(type, self.values()))
+        if form not in keys.sound:
+            self._check_each(what, keys)
+            if len(keys.sound) < _MOST_FORMS:
+                keys.sound.add(form)
+
+    def _check_each(self, what: str, keys: "Keys") -> None:
         for key, value in self.items():
-            kind = keys.get(key)
+            kind = keys.kinds.get(key)
             if type(value) is kind:
                 continue
             if kind is None:
-                self.refuse(f"{what}: keys must be among {', '.join(keys)}, got {key!r}", key)
+                self.refuse(f"{what}: keys must be among {', '.join(keys.kinds)}, got {key!r}", key)
             if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object)):
                 kind_name = _KIND_NAMES.get(kind, "number")
                 self.refuse(f"{what}: {key} must be a {kind_name}, got {value!r}", key)
-        for key in required:
+        for key in keys.required:
             if key not in self:
                 self.refuse(f"{what}: {key} must be given, got none")
 
