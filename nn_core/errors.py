@@ -98,6 +98,7 @@ def quoted(text: object, longest: int = 60) -> str:
     """Return text from a file as it may stand in a message: between quotes, on one line, and cut.
 
     Example:
+        >>> from nn_core.ext import quoted
         >>> quoted("a\\x1b[31m" + "b" * 100, 10)
         "'a\\\\x1b[31mbbbb...'"
     """

@@ -48,6 +48,7 @@ from nn_core.errors import FileFormatError as FileFormatError
 from nn_core.errors import NNCoreError as NNCoreError
 from nn_core.errors import PluginError as PluginError
 from nn_core.errors import ShapeError as ShapeError
+from nn_core.errors import quoted as quoted
 from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
 from nn_core.files import budget as budget
@@ -180,6 +181,7 @@ __all__ = [
     "path_below",
     "plan_memory",
     "python_command",
+    "quoted",
     "read_entries",
     "refresh",
     "register",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nn_core.errors import LostRankError
-from nn_core.ext import ArgumentError, repeated_command
+from nn_core.ext import ArgumentError, quoted, repeated_command
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -36,7 +36,7 @@ def replaces_lost() -> bool:
     """
     text = os.environ.get(REPLACE, "")
     if text not in ("", "0", "1"):
-        raise ArgumentError(f"{REPLACE}: must be 0 or 1, got {text[:60]!r}")
+        raise ArgumentError(f"{REPLACE}: must be 0 or 1, got {quoted(text)}")
     return text == "1"
 
 

@@ -39,7 +39,7 @@ CERTIFICATE: Final = "conformance.json"
 #: How the remark begins on API names that PLUGIN_API 2 refuses.
 UNPREFIXED: Final = "API names without the prefix"
 #: Plugins of one package that are examined, each in a process of its own, unless a program asks for them by name.
-MOST_OF_A_PACKAGE: Final = 64
+MOST_OF_A_PACKAGE: Final = 8
 #: Seconds that starting such a process may take.
 _START_S: Final = 10.0
 

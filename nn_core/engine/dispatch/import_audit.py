@@ -13,7 +13,7 @@ from nn_core.engine.dispatch.library_sights import Sight
 from nn_core.engine.dispatch.module_names import Names, Replaced
 from nn_core.engine.dispatch.sights import CTRL_C, FLOATING, OURS, SIGHTS, Builtins, Streams, capture
 from nn_core.engine.runtime.installed import OWN_MODULES
-from nn_core.errors import PluginError
+from nn_core.errors import PluginError, quoted
 from nn_core.logger import logger
 
 #: Importing a plugin for longer is worth a remark.
@@ -70,7 +70,7 @@ def observe(run: Callable[[], object], package: str) -> Remarks:
         streams.restore()
         streams.close()
     if printed.getvalue().strip():
-        changes.append(f"prints {printed.getvalue().strip().splitlines()[0][:80]!r}")
+        changes.append(f"prints {quoted(printed.getvalue().strip().splitlines()[0], 80)}")
     replaced = names.replaced()
     labels = [*(f"builtins.{name}" for name in own), *(one.label for one in replaced)]
     changes += [f"replaces {label}" for label in labels[:_MAX_NAMES]]

@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -217,6 +218,7 @@ def _key_of(distribution: Any) -> str:
     return canonical(name or _identity_of(distribution)[0])
 
 
+@lru_cache(maxsize=256)
 def canonical(project: str) -> str:
     """Return the name of a project as all its spellings are compared: "NN_Core" is "nn-core"."""
     return re.sub(r"[-_.]+", "-", project).lower()

@@ -19,7 +19,7 @@ from typing import IO, Final
 
 from nn_core.communicators import JOB_TOKEN, Launch
 from nn_core.errors import CommunicationError
-from nn_core.ext import BackendUnavailableError
+from nn_core.ext import BackendUnavailableError, quoted
 
 #: The address where rank 0 listens, host:port; the default is the port after MASTER_PORT on MASTER_ADDR.
 ADDRESS: Final = "NN_CORE_NCCL_ADDRESS"
@@ -52,13 +52,13 @@ def address_in(environment: Mapping[str, str]) -> tuple[str, int] | None:
     if not given and environment.get("MASTER_ADDR") and environment.get("MASTER_PORT"):
         port = environment["MASTER_PORT"]
         if not _is_port(port):
-            raise BackendUnavailableError(f"nccl: MASTER_PORT must be the number of a port, got {port[:60]!r}")
+            raise BackendUnavailableError(f"nccl: MASTER_PORT must be the number of a port, got {quoted(port)}")
         return environment["MASTER_ADDR"], int(port) + 1  # torchrun listens at MASTER_PORT itself
     if not given:
         return None
     host, _, port = given.rpartition(":")
     if not host or not _is_port(port):
-        raise BackendUnavailableError(f"nccl: {ADDRESS} must be a host and a port, such as node1:29501, got {given[:60]!r}")
+        raise BackendUnavailableError(f"nccl: {ADDRESS} must be a host and a port, such as node1:29501, got {quoted(given)}")
     return host.strip("[]"), int(port)
 
 
