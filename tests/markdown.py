@@ -2,7 +2,7 @@
 
 import doctest
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,17 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def run_blocks(path: Path, without: Collection[str] = ()) -> dict[str, Any]:
-    """Run the blocks of a page in their order; return the names that they define.
+def run_blocks(path: Path, without: Collection[str | int] = (), given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Run the blocks of a page in their order; return the names that they define, and those that are `given`.
 
-    A block that begins with ``# needs package`` is passed over where that package is not installed, or is one of `without`.
+    A block that begins with ``# needs package`` is passed over where that package is not installed, or is one of `without`;
+    so are blocks whose numbers are there.
     """
     text = path.read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": path.stem}
-    for match in _BLOCK.finditer(text):
+    names: dict[str, Any] = {"__name__": path.stem, **(given or {})}
+    for number, match in enumerate(_BLOCK.finditer(text), 1):
         needed = re.match(r"# needs (\w+)\n", match.group(1))
-        if needed and (needed[1] in without or find_spec(needed[1]) is None):
+        if number in without or (needed and (needed[1] in without or find_spec(needed[1]) is None)):
             continue
         line = text.count("\n", 0, match.start()) + 1
         code = match.group(1)
@@ -35,9 +36,14 @@ def run_blocks(path: Path, without: Collection[str] = ()) -> dict[str, Any]:
     return names
 
 
+def blocks(path: Path) -> list[str]:
+    """The blocks of a page."""
+    return _BLOCK.findall(path.read_text(encoding="utf-8"))
+
+
 def code_of(path: Path) -> str:
     """The blocks of a page, one after another."""
-    return "\n".join(_BLOCK.findall(path.read_text(encoding="utf-8")))
+    return "\n".join(blocks(path))
 
 
 def relative_links(path: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """The documentation is true: its code runs, its links lead somewhere, and it names what there is."""
 
+import ast
 import importlib
 import inspect
 import os
@@ -8,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -23,24 +25,34 @@ from nn_core.__main__ import main
 from nn_core.data import iterators, source, split
 from nn_core.operators.spec import load
 from nn_core.utils import learning_rate_scheduler
-from tests.markdown import ROOT, relative_links, run_blocks
+from tests.markdown import ROOT, blocks, relative_links, run_blocks
 from tools.site import function_pages
 
-RUN = [
-    "docs/architecture.md",
-    "docs/differences.md",
-    "docs/distributed.md",
-    "docs/errors.md",
-    "docs/from_jax.md",
-    "docs/from_keras.md",
-    "docs/from_pytorch.md",
-    "docs/index.md",
-    "docs/install.md",
-    "docs/serving.md",
-    "docs/spec.md",
-    "docs/training.md",
-    "docs/tutorial.md",
-]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("extensions/*/README.md"))]
+WITH_CODE = [page.relative_to(ROOT).as_posix() for page in PAGES if blocks(page)]
+#: Tests that run the other pages with code, and check more than that it runs.
+RUN_BY = {
+    "README.md": "tests/integration/test_readme.py",
+    "docs/deployment.md": "extensions/nn_ext_c/tests/test_docs.py",
+    "docs/extension_guides.md": "tests/packaging/test_scaffold.py",
+    "docs/howto/": "tests/integration/test_howto.py",
+    "extensions/nn_ext_serve/README.md": "extensions/nn_ext_serve/tests/test_readme.py",
+    "extensions/nn_ext_sklearn/README.md": "extensions/nn_ext_sklearn/tests/test_readme.py",
+    "extensions/nn_ext_tensorboard/README.md": "extensions/nn_ext_tensorboard/tests/test_readme.py",
+}
+#: Pages that change what the whole process uses: names of modules, samples, packages that are half imported.
+ALONE = {
+    "docs/conformance.md": "",
+    "docs/errors.md": "sys.modules['ml_dtypes'] = None",  # it shows what happens without the package
+    "docs/from_nnabla.md": "",
+}
+#: Blocks that are not run, by page and number, with the reason.
+NOT_RUN = {
+    ("docs/cuda.md", 1): "needs a GPU",
+    ("docs/cuda.md", 3): "needs a GPU, and PyTorch for it",
+    ("extensions/nn_ext_ray/README.md", 1): "is an outline; tests/test_training.py of the package runs examples/digits_ray.py",
+}
+RUN = [page for page in WITH_CODE if not page.startswith((*RUN_BY, *ALONE)) and (page, 1) not in NOT_RUN]
 #: Names that only programs written for NNabla use.
 OF_NNABLA = {"add_available_context", "array_classes", "prefer_cached_array", "reset_array_preference"}
 #: Imports that the examples of the reference assume; tests/unit/test_docstrings.py runs them with these names.
@@ -53,21 +65,44 @@ import nn_core.initializer as I
 """
 #: Names that other pages describe: the standard of array libraries, types, base classes and parts of what is listed.
 ELSEWHERE = {"Namespace", "Array", "ParameterSource", "OrderedDataSource", "extension_of", "remove_leftovers"}
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
 @pytest.mark.parametrize("page", RUN)
 def test_the_code_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # errors.md shows what happens without the package
     run_blocks(ROOT / page)
 
 
-def test_the_page_about_nnabla_runs(tmp_path):
-    page = ROOT / "docs" / "from_nnabla.md"
-    code = f"from pathlib import Path; from tests.markdown import run_blocks; run_blocks(Path({str(page)!r}))"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # a process of its own, which imports nnabla as nn_core
+@pytest.mark.parametrize("page", ALONE)
+def test_the_code_of_the_page_runs_in_a_process_of_its_own(page, tmp_path):
+    imports = "import sys; from pathlib import Path; from tests.markdown import run_blocks"
+    code = f"{imports}; {ALONE[page] or 'pass'}; run_blocks(Path({str(ROOT / page)!r}))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
+
+
+def test_the_steps_of_the_page_about_cuda_run(tmp_path):
+    x, t = nn.Variable((2, 3)), nn.Variable((2, 1))
+    loss = F.mean((PF.affine(x, 1) - t) ** 2)
+    solver = S.Sgd(0.1)
+    solver.set_parameters(nn.get_parameters())
+    data = [(np.ones((2, 3)), np.ones((2, 1)))] * 50
+    run_blocks(ROOT / "docs" / "cuda.md", without=(1, 3), given={"nn": nn, **locals()})
+    assert loss.d < 1e-3
+
+
+@pytest.mark.parametrize(("page", "number"), NOT_RUN)
+def test_code_that_is_not_run_imports_what_there_is(page, number):
+    code = ast.parse(blocks(ROOT / page)[number - 1])
+    for node in ast.walk(code):
+        if isinstance(node, ast.ImportFrom) and find_spec(node.module):
+            assert [name.name for name in node.names if not hasattr(importlib.import_module(node.module), name.name)] == []
+
+
+def test_the_tests_that_run_other_pages_read_them():
+    for page, test in RUN_BY.items():
+        text = (ROOT / test).read_text(encoding="utf-8")
+        assert f'"{page.rstrip("/").rpartition("/")[2]}"' in text, (page, test)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
