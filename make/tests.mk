@@ -20,8 +20,10 @@ CUDNN := build/cudnn
 $(CUDNN)/nvidia/cudnn: | $(VENV)/.extensions
 	$(BIN)/python -m pip install --quiet --no-deps --target $(CUDNN) 'nvidia-cudnn-cu12>=9.8,<10' || mkdir -p $@
 
+# Of the plans of attention, of a second each, one in so many; every seventh meets all pairs of choices. EVERY=1: all.
+EVERY ?= 7
 test-engines: $(CUDNN)/nvidia/cudnn ## make plans by the true cuDNN (a wheel of 700 MB) for a described device; without a device
-	PYTHONPATH=$(CUDNN) $(PYTEST) -n 0 -c pyproject.toml -rs -m slow extensions/nn_ext_cudnn/tests/test_engines.py
+	NN_ENGINES_EVERY=$(EVERY) PYTHONPATH=$(CUDNN) $(PYTEST) -n 0 -c pyproject.toml -rs -m slow extensions/nn_ext_cudnn/tests/test_engines.py
 
 $(VENV)/.ray: $(VENV)/.extensions extensions/nn_ext_ray/pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ./extensions/nn_ext_ray
