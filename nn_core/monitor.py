@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
+from nn_core.engine.arrays.pictures import plotting
 from nn_core.engine.dispatch.attributes import module_attributes
 from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted, real_numbers
 from nn_core.engine.runtime.schemas import checked_state, wrong_state
@@ -478,8 +479,7 @@ def _png(image: Array) -> bytes:
 
 
 def _plot(x: Array, y: Array, x_label: str, y_label: str | None, settings: Mapping[str, Any] | None) -> None:
-    from matplotlib import pyplot  # an extra; only who plots needs it
-
+    pyplot = plotting("plot", "matplotlib.pyplot")
     pyplot.plot(x, y, **(settings or {}))
     pyplot.xlabel(x_label)
     if y_label is not None:

@@ -2,6 +2,7 @@
 
 import logging
 import struct
+import sys
 import zlib
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import nn_core as nn
 from nn_core import monitor
-from nn_core.errors import ArgumentError, ShapeError
+from nn_core.errors import ArgumentError, PluginError, ShapeError
 from nn_core.monitor import (
     Monitor,
     MonitorImage,
@@ -179,6 +180,13 @@ def test_tile_images():
 def test_intervals_are_positive(make):
     with pytest.raises(ArgumentError, match=f"{make.__name__}: interval must be a whole number of at least 1, got 0"):
         make("x", interval=0)
+
+
+def test_plots_need_matplotlib(tmp_path, monkeypatch):
+    (tmp_path / "x.series.txt").write_text("9 1.5\n")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(PluginError, match=r"plot: matplotlib must be installed.*\n  hint: pip install 'nn-core\[plots\]'"):
+        plot_series(tmp_path / "x.series.txt")
 
 
 def test_plots(tmp_path):

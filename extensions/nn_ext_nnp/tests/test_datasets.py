@@ -1,6 +1,7 @@
 """Commands that make data sets, with tables and pixels as NNabla 1.39 makes them, and commands that draw."""
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +161,13 @@ def test_curves_of_monitors_are_plotted(tmp_path):
     bad = run("plot_series", "-o", tmp_path / "c.png", tmp_path / "loss.series.txt", code=1)
     assert "loss.series.txt: must have lines of numbers" in bad
     assert not (tmp_path / "c.png").exists()
+
+
+def test_plots_need_matplotlib(tmp_path, monkeypatch):
+    (tmp_path / "loss.series.txt").write_text("9 1.5\n")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    refused = run("plot_series", "-o", tmp_path / "a.svg", tmp_path / "loss.series.txt", code=1)
+    assert "matplotlib must be installed" in refused and "hint: pip install 'nn-ext-nnp[plots]'" in refused
 
 
 def test_networks_are_drawn_one_file_each(tmp_path):

@@ -14,6 +14,7 @@ from nn_core.utils.nnp_graph import NnpLoader
 
 onnx = pytest.importorskip("onnx", reason="the other format")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the judge of files of ONNX")
+nn_ext_onnx = pytest.importorskip("nn_ext_onnx", reason="reads and writes it")
 from nn_ext_onnx import export, load  # noqa: E402
 
 VALUES = np.random.default_rng(0).normal(size=(3, 2, 4)).astype(np.float32)

@@ -5,11 +5,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import ArgumentError
+from nn_core.ext import ArgumentError, PluginError
 from nn_ext_tensorboard.graph import graph_event
 
 #: The names of layouts of images in tensorboardX, by the number of axes.
 _LAYOUTS: Final = {2: "HW", 3: "CHW", 4: "NCHW"}
+
+
+def _require_pillow() -> None:
+    """Refuse a training whose images could not be written at its first epoch: tensorboardX packs them by pillow."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise PluginError(
+            f"TensorBoard: pillow must be installed to write images, got: {error}\n"
+            "  hint: pip install 'nn-ext-tensorboard[images]'"
+        ) from error
 
 
 class TensorBoard:
@@ -20,10 +31,12 @@ class TensorBoard:
         folder: Folder of the log, in that of the trainer.
         histograms: Write histograms of the parameters of the solvers and of their gradients.
         images: Functions that return images by name: shape (H, W), (C, H, W) or (N, C, H, W), uint8, or numbers from 0 to 1.
+            Needs pillow (``pip install 'nn-ext-tensorboard[images]'``).
         graph: A variable whose graph is written when training starts.
 
     Raises:
         ArgumentError: at a call, when an image has another shape.
+        PluginError: when training starts, there are images, and pillow is not installed.
     """
 
     name = "tensorboard"
@@ -51,6 +64,8 @@ class TensorBoard:
         """Open the log; what an earlier run wrote after the checkpoint is hidden."""
         import tensorboardX
 
+        if self._images:
+            _require_pillow()
         resumed = trainer.iteration + 1 if trainer.iteration else None
         # files are named after the second in which they are made: a run that is resumed in the same one needs another name
         suffix = f".from_{resumed}" if resumed else ""

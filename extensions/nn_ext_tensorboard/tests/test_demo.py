@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("tensorboardX")
 pytest.importorskip("sklearn")
+pytest.importorskip("PIL", reason="packs the images")
 
 import nn_core as nn
 import nn_core.functions as F

@@ -14,7 +14,7 @@ import nn_core as nn
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
-from nn_core.errors import ArgumentError
+from nn_core.errors import ArgumentError, PluginError
 from nn_core.training import Checkpoint, Log, Trainer, Updater, every
 from nn_core.utils.data_iterator import data_iterator_simple
 from nn_ext_tensorboard import TensorBoard
@@ -101,6 +101,7 @@ def pixels(event):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_images_are_read_back(train, tmp_path):
+    pytest.importorskip("PIL", reason="packs the images")
     colours = np.random.default_rng(1).integers(0, 256, (3, 8, 6), dtype=np.uint8)
     grey = np.arange(20, dtype=np.uint8).reshape(4, 5)
     calls = []
@@ -120,6 +121,7 @@ def test_images_are_read_back(train, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_several_images_are_one_beside_the_other(train, tmp_path):
+    pytest.importorskip("PIL", reason="packs the images")
     several = np.random.default_rng(2).integers(0, 256, (2, 1, 4, 4), dtype=np.uint8)
     train(TensorBoard("loss", images={"several": lambda: several}), 1)
     (event,) = read(tmp_path / "tensorboard").Images("several")
@@ -171,6 +173,7 @@ def test_the_state_has_the_open_sums():
 
 
 def test_an_image_of_another_shape_is_refused(train):
+    pytest.importorskip("PIL", reason="packs the images")
     with pytest.raises(ArgumentError, match=r"image line must have the shape .* got \(3,\)"):
         train(TensorBoard(images={"line": lambda: np.zeros(3)}), 1)
 
@@ -181,3 +184,12 @@ def test_describing_the_extension_imports_no_library():
         "import nn_ext_tensorboard.extension; assert 'tensorboardX' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_images_without_pillow_are_refused_when_training_starts(train, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(PluginError, match=r"pillow must be installed.*\n  hint: pip install 'nn-ext-tensorboard\[images\]'"):
+        train(TensorBoard("loss", images={"never": lambda: pytest.fail("was asked for")}), 1)
+    assert not list(tmp_path.rglob("events.*"))

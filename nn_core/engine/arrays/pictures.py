@@ -1,5 +1,6 @@
 """Values as pictures, by matplotlib."""
 
+from importlib import import_module
 from os import PathLike
 from typing import Any, Final
 
@@ -11,6 +12,21 @@ _COLUMNS: Final = 8
 _MAX_IMAGES: Final = 64
 
 
+def plotting(what: str, module: str) -> Any:
+    """Return a module of matplotlib, which is an extra.
+
+    Raises:
+        PluginError: when it is not installed; `what` is the function that needs it.
+    """
+    try:
+        import_module("matplotlib")
+        return import_module(module)
+    except ImportError as error:
+        raise PluginError(
+            f"{what}: matplotlib must be installed, got: {error}\n  hint: pip install 'nn-core[plots]'"
+        ) from error
+
+
 def show_images(values: np.ndarray[Any, Any], path: "str | PathLike[str] | None") -> None:
     """Show what `images_of` finds, eight in a row, in a window or notebook; or write it to the file `path`.
 
@@ -19,10 +35,7 @@ def show_images(values: np.ndarray[Any, Any], path: "str | PathLike[str] | None"
     if not (path is None or isinstance(path, (str, PathLike))):
         raise ArgumentError(f"show: path must be a string or a path, got {type(path).__name__}")
     images = images_of(values)
-    try:
-        from matplotlib import pyplot  # an extra; only who draws needs it
-    except ImportError as error:
-        raise PluginError(f"show: matplotlib must be installed, got: {error}\n  hint: pip install 'nn-core[plots]'") from error
+    pyplot = plotting("show", "matplotlib.pyplot")
     n_columns = min(len(images), _COLUMNS)
     n_rows = -(-len(images) // n_columns)
     side = 4.0 if len(images) == 1 else 1.3

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nn_core.engine.arrays.pictures import plotting
 from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
@@ -45,15 +46,12 @@ class Plot(Averages):
         self._points: dict[str, list[tuple[float, float]]] = {key: [] for key in keys}
 
     def __call__(self, trainer: Trainer) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # an extra; only who plots needs it
-        from matplotlib.figure import Figure
-
         entry = self.entry(trainer)
         for key, points in self._points.items():
             if key in entry:
                 points.append((entry[self._x], entry[key]))
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = plotting("Plot", "matplotlib.figure").Figure(figsize=(6.4, 4.0), layout="constrained")
+        plotting("Plot", "matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for key, points in self._points.items():
             axes.plot([x for x, _ in points], [y for _, y in points], label=key, marker="." if len(points) < 40 else None)

@@ -12,7 +12,7 @@ import click
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.experimental.viewers import SimpleGraph
-from nn_core.ext import ArgumentError, FileFormatError, atomic_writer, axis_lengths, path_below, say
+from nn_core.ext import ArgumentError, FileFormatError, PluginError, atomic_writer, axis_lengths, path_below, say
 from nn_core.monitor import plot_series as draw_series
 from nn_core.monitor import plot_time_elapsed as draw_times
 from nn_ext_nnp.commands.dimensions import dimension_option
@@ -80,12 +80,7 @@ def _plot(
 ) -> None:
     if len(label) > len(files):
         raise ArgumentError(f"--label must be given once for each of the {len(files)} files, got {len(label)}")
-    import matplotlib as mpl  # an extra; only who plots needs it
-
-    if outfile is not None:
-        mpl.use("agg")  # a file needs no display
-    from matplotlib import pyplot
-
+    pyplot = _pyplot(for_file=outfile is not None)
     figure = pyplot.figure()
     try:
         for path, name in zip_longest(files, label):
@@ -98,15 +93,27 @@ def _plot(
         axes.set_xlim(limits["xlim_min"], limits["xlim_max"])
         axes.set_ylim(limits["ylim_min"], limits["ylim_max"])
         axes.legend()
-        _show(figure, outfile)
+        _show(figure, outfile, pyplot)
     finally:
         pyplot.close(figure)
 
 
-def _show(figure: Any, outfile: Path | None) -> None:
-    if outfile is None:
+def _pyplot(*, for_file: bool) -> Any:
+    """Return the module that plots, which is an extra."""
+    try:
+        import matplotlib as mpl
         from matplotlib import pyplot
+    except ImportError as error:
+        raise PluginError(
+            f"plots: matplotlib must be installed, got: {error}\n  hint: pip install 'nn-ext-nnp[plots]'"
+        ) from error
+    if for_file:
+        mpl.use("agg")  # a file needs no display
+    return pyplot
 
+
+def _show(figure: Any, outfile: Path | None, pyplot: Any) -> None:
+    if outfile is None:
         pyplot.show()
         return
     known = sorted(figure.canvas.get_supported_filetypes())
