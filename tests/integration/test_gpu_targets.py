@@ -132,7 +132,7 @@ def test_names_select_some_cases():
     paths = [str(emulation), str(ROOT), *filter(None, sys.path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     found = selections()
-    assert len(found) > 6
+    assert len(found) > 1
     for options in found:
         own = ["-p", "no:xdist", "-p", "no:cacheprovider", "-p", "emulated_cudnn", "--collect-only", *_without_jobs(options)]
         done = subprocess.run(
