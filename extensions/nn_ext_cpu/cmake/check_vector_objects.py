@@ -13,8 +13,9 @@ from pathlib import Path
 
 #: Sections of constructors, and of the functions that they name.
 AT_LOAD = re.compile(r"\s(\.init_array\S*|\.ctors\S*|\.text\.startup\S*)\s")
-#: Symbols that another object may bring too; those of the instruction set's own namespace are its own.
-WEAK = re.compile(r"^[0-9a-f]+ [WwVu] (?!.*\bnn_cpu::(?:avx2|avx512)::)(.*)$", re.MULTILINE)
+#: Symbols that another object may bring too; those of the instruction set's own namespace are its own, and DW.ref is the
+#: address of a function of the runtime library, which unoptimized code reads.
+WEAK = re.compile(r"^[0-9a-f]+ [WwVu] (?!.*\bnn_cpu::(?:avx2|avx512)::|DW\.ref\.)(.*)$", re.MULTILINE)
 
 
 def faults(nm, objdump, path):
