@@ -16,7 +16,7 @@ from nn_core.engine.graph.array_functions import bound_arguments, operator_or_na
 from nn_core.engine.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.engine.graph.compile import is_view, kernel_of, new_key
 from nn_core.engine.graph.constants import constants_like_the_batch
-from nn_core.engine.graph.failure import out_of_memory
+from nn_core.engine.graph.failure import raise_lack
 from nn_core.engine.graph.forward import compute_for_shapes
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS, active_hooks
 from nn_core.engine.graph.imperative import array_of, call_at_once, has_ndarray
@@ -67,7 +67,7 @@ def apply(spec: FunctionSpec, inputs: tuple[Any, ...], args: Mapping[str, Any], 
         return _apply_anew(spec, inputs, args, outputs, trace)
     except MemoryError as error:
         shapes = [None if value is None else tuple(value.shape) for value in inputs]
-        raise out_of_memory(spec, shapes, (), error) from error
+        raise_lack(spec, shapes, (), error)
 
 
 def _apply_anew(

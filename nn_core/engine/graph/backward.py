@@ -15,7 +15,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph import direct, replay
 from nn_core.engine.graph.backward_data import BackwardPlan, ForwardData
 from nn_core.engine.graph.completion import Completions, with_completions
-from nn_core.engine.graph.failure import name_pass
+from nn_core.engine.graph.failure import name_pass, raise_lack_in
 from nn_core.engine.graph.gradient_compiler import GradientCompiler
 from nn_core.engine.graph.gradient_sums import GradientTarget
 from nn_core.engine.graph.hooks import POST_HOOKS, PRE_HOOKS, Hook, NodeHook, active_hooks
@@ -364,9 +364,13 @@ def compile_backward(
     data = ForwardData(plan, root, order, clear_buffer, outdated)
     targets: dict[Storage, GradientTarget] = {target.storage: target for target in found}
     work = GradientCompiler(plan, data, targets, overwrite)
-    work.start(root, own_start)
-    for node in active:
-        work.add(node)
+    node = order[-1]
+    try:
+        work.start(root, own_start)
+        for node in active:
+            work.add(node)
+    except MemoryError as error:
+        raise_lack_in(node, error, "backward")
     work.finish(root, clear_buffer)
     data.release()
     # before `bind`: moving arrays into the plan counts GRAPH_VERSION up, and `bind` notes the number

@@ -11,9 +11,9 @@ from nn_core.engine.arrays.synced import HOST, Key, Space, SyncedArray, convert
 from nn_core.engine.dispatch.given_dtypes import GivenDtypes, given_dtypes
 from nn_core.engine.graph.call import PreparedKernel, ResolvedCall, resolved_call
 from nn_core.engine.graph.conversion import Conversion
-from nn_core.engine.graph.failure import out_of_memory
+from nn_core.engine.graph.failure import raise_lack_in
 from nn_core.engine.graph.infer import input_entries
-from nn_core.engine.graph.memory import Arena, Buffer, is_contiguous
+from nn_core.engine.graph.memory import Buffer, is_contiguous
 from nn_core.engine.graph.node import Node, Value
 from nn_core.engine.graph.plan import Entry, Plan
 from nn_core.engine.graph.uncomputed import is_uncomputed
@@ -198,7 +198,7 @@ class Builder:
         arena, shares = self.plan.arena, is_enabled("share_memory")
         ends = self._ends()
         for index, operation in enumerate(self.operations):
-            arrays = _resolved(operation, arena)
+            arrays = self._resolved(index)
             space = _space_of(operation)
             backend = operation.backend or (space.backend if space is not None else None)
             # by the buffer whose memory it is: in another shape it is still the same input of the graph
@@ -210,6 +210,22 @@ class Builder:
                 if buffer.block is not None and shares:  # from the next operation on, the memory may be reused
                     arena.give(buffer.block)
 
+    def _resolved(self, index: int) -> tuple[Array | None, ...]:
+        """Return the arrays of an operation, for some of which memory is taken."""
+        arena = self.plan.arena
+        try:
+            return tuple([None if buffer is None else buffer.resolve(arena) for buffer in self.operations[index].buffers])
+        except MemoryError as error:
+            self._raise_lack(index, error)
+            raise
+
+    def _raise_lack(self, index: int, error: MemoryError) -> None:
+        """Raise the error of an operation whose arrays do not fit, with the name of the function that it is part of."""
+        part = self.plan.part if self.operations[index].node is not None else "inputs"
+        for operation in self.operations[index:]:  # a copy is made for the next function
+            if operation.node is not None:
+                raise_lack_in(operation.node, error, part)
+
     def _ends(self) -> dict[int, list[Buffer]]:
         """Return the buffers that each operation is the last to read; those that are kept are not among them."""
         buffers = [buffer for operation in self.operations for buffer in operation.buffers if buffer is not None]
@@ -218,22 +234,6 @@ class Builder:
             if not root.keep:
                 ends.setdefault(root.last, []).append(root)
         return ends
-
-
-def _resolved(operation: Operation, arena: Arena) -> tuple[Array | None, ...]:
-    """Return the arrays of an operation, for some of which memory is taken."""
-    try:
-        return tuple([None if buffer is None else buffer.resolve(arena) for buffer in operation.buffers])
-    except MemoryError as error:
-        raise _out_of_memory(operation, error) from error
-
-
-def _out_of_memory(operation: Operation, error: MemoryError) -> Exception:
-    node = operation.node
-    if node is None:  # a copy, whose shape the error has
-        return error
-    inputs = [None if value is None else value.plain_shape for value in node.inputs]
-    return out_of_memory(node.spec, inputs, [storage.data.shape for storage in node.storages], error)
 
 
 def _positions(operation: Operation, buffers: Sequence[Buffer]) -> tuple[int, ...]:

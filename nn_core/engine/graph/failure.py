@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,12 @@ from nn_core.typing import Array, Call, Kernel
 if TYPE_CHECKING:
     from nn_core.engine.graph.node import Node
 
+#: The arrays of a function for which the memory may not suffice, by the part of the work.
+LACKING: Final[Mapping[str, str]] = {
+    "forward": "its results",
+    "backward": "its gradients",
+    "inputs": "copies of its inputs",
+}
 _LESS_MEMORY: Final = "hint: take a smaller batch, forward(clear_no_need_grad=True), nn_core.recompute(), or half precision"
 
 
@@ -76,11 +82,23 @@ def note_node(error: BaseException, node: "Node", backend: str, owner: str, part
     Raises:
         HostMemoryError: in place of a MemoryError, which names no function.
     """
-    shapes = [None if value is None else value.plain_shape for value in node.inputs]
     if isinstance(error, MemoryError):
-        results = [storage.data.shape for storage in node.storages] if part == "forward" else ()
-        raise out_of_memory(node.spec, shapes, results, error, part) from error
+        raise_lack_in(node, error, part)
+    shapes = [None if value is None else value.plain_shape for value in node.inputs]
     add_note(error, node.spec, backend, shapes, node.args, owner)
+
+
+def raise_lack_in(node: "Node", error: MemoryError, part: str) -> NoReturn:
+    """Raise the error that names the function of a graph for which the memory does not suffice.
+
+    Args:
+        node: The function.
+        error: What the memory said.
+        part: Which of the arrays of `LACKING` do not fit.
+    """
+    shapes = [None if value is None else value.plain_shape for value in node.inputs]
+    results = [storage.data.shape for storage in node.storages] if part == "forward" else ()
+    raise_lack(node.spec, shapes, results, error, part)
 
 
 def note_partial_sums(error: BaseException) -> None:
@@ -128,16 +146,15 @@ def _lacks_whole(values: Array) -> bool:
         return bool((values != np.trunc(values)).any() or not np.isfinite(values).all())
 
 
-def out_of_memory(
+def raise_lack(
     spec: FunctionSpec, inputs: Sequence[object], outputs: Sequence[object], error: MemoryError, part: str = "forward"
-) -> NNCoreError:
-    """Return the error of a function for whose arrays the memory does not suffice; that of a device says so itself."""
+) -> NoReturn:
+    """Raise the error of a function for whose arrays the memory does not suffice; `error` itself if it names one already."""
     if isinstance(error, NNCoreError) and not str(error).startswith("memory:"):
-        return error
+        raise error
     made = f" and results {', '.join(map(str, outputs))}" if outputs else ""
     given = ", ".join(["None" if shape is None else str(shape) for shape in inputs])
-    what = "its results" if part == "forward" else "its gradients"
-    return HostMemoryError(
-        f"{spec.api}: {what} must fit into the memory of the host, got inputs of shape {given or '()'}{made}\n"
+    raise HostMemoryError(
+        f"{spec.api}: {LACKING[part]} must fit into the memory of the host, got inputs of shape {given or '()'}{made}\n"
         f"  {str(error).partition(chr(10))[0]}\n  {_LESS_MEMORY}"
-    )
+    ) from error

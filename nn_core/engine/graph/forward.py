@@ -18,7 +18,7 @@ from nn_core.engine.graph.compile import (
     needed_data,
     new_key,
 )
-from nn_core.engine.graph.failure import named_leaf
+from nn_core.engine.graph.failure import named_leaf, raise_lack_in
 from nn_core.engine.graph.fused_chain import CHAINS
 from nn_core.engine.graph.hooks import Hook, NodeHook, active_hooks
 from nn_core.engine.graph.infer import input_entries
@@ -199,16 +199,21 @@ def compile_forward(
     return plan
 
 
-def _emit(builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray], outlook: Outlook | None) -> None:
+def _emit(  # noqa: C901  # each function of each new graph
+    builder: Builder, functions: Sequence[Node], pinned: set[SyncedArray], outlook: Outlook | None
+) -> None:
     """Add the operations of `functions`; `pinned` are arrays that must be C-contiguous."""
     dtypes: dict[SyncedArray, str] = {}  # in which functions that take any dtype find what others have computed
     for node in functions:
-        if node.python is not None:
-            _add_python(builder, node)
-        elif not is_view(node):
-            kernel = kernel_of(node, dtypes)
-            if outlook is None or not outlook.shows(builder, node, kernel):
-                emit_forward(builder, node, kernel, pinned)
+        try:
+            if node.python is not None:
+                _add_python(builder, node)
+            elif not is_view(node):
+                kernel = kernel_of(node, dtypes)
+                if outlook is None or not outlook.shows(builder, node, kernel):
+                    emit_forward(builder, node, kernel, pinned)
+        except MemoryError as error:
+            raise_lack_in(node, error, "inputs")
         for storage in node.storages:
             buffer = builder.data.get(storage.data.synced)
             if buffer is not None:

@@ -10,7 +10,7 @@ from nn_core.engine.dispatch.blame import require_real
 from nn_core.engine.dispatch.registry import gradient_of
 from nn_core.engine.graph.array_functions import ArrayFunctions
 from nn_core.engine.graph.call import PreparedKernel
-from nn_core.engine.graph.failure import add_note, out_of_memory
+from nn_core.engine.graph.failure import add_note, raise_lack
 from nn_core.engine.graph.node import Node, Storage, Value
 from nn_core.engine.graph.precision import NARROW, wide_context, widens
 from nn_core.engine.graph.run import fetch_raw
@@ -123,7 +123,7 @@ class RuleRunner:
             if self._is_foreign and isinstance(error, Exception) and is_write(error):
                 raise PluginError(f"{spec.api}: a gradient rule must not change what it reads, got: {error}") from error
             if isinstance(error, MemoryError):
-                raise out_of_memory(spec, self._shapes[: self._n_inputs], (), error, "backward") from error
+                raise_lack(spec, self._shapes[: self._n_inputs], (), error, "backward")
             add_note(error, spec, self._backend, self._shapes[: self._n_inputs], args, what="the gradient rule of ")
             raise
         return results if isinstance(results, (tuple, list)) else (results,)

@@ -16,7 +16,7 @@ from nn_core.engine.arrays.synced import GRAPH_VERSION, OBSERVED, Key, Space, Sy
 from nn_core.engine.dispatch.blame import note_by_frames
 from nn_core.engine.graph.call import KERNELS_VERSION
 from nn_core.engine.graph.conversion import Conversion
-from nn_core.engine.graph.failure import name_pass, note_node
+from nn_core.engine.graph.failure import name_pass, note_node, raise_lack_in
 from nn_core.engine.graph.hooks import NodeHook
 from nn_core.engine.graph.kept_weights import Weights, held_by
 from nn_core.engine.graph.memory import Arena, Slot
@@ -216,14 +216,25 @@ class Plan:
 
     def read_leaves(self) -> None:
         """See to it that the arrays that the plan reads hold the values of their variables."""
-        for synced, key in self.leaves:
-            if synced.pending_fill is not None:
-                # into the copy from which the plan takes all others: filled in elsewhere, the number would miss them
-                synced.read(synced.latest or key, self.is_exact)
-        for refresh in self.refreshes:
-            refresh()
+        refresh = None
+        try:
+            for synced, key in self.leaves:
+                if synced.pending_fill is not None:
+                    # into the copy from which the plan takes all others: filled in elsewhere, the number would miss them
+                    synced.read(synced.latest or key, self.is_exact)
+            for refresh in self.refreshes:
+                refresh()
+        except MemoryError as error:
+            self._note_lack(error, synced if refresh is None else refresh.synced)
+            raise
         for synced, key in self.casts:
             synced.valid.add(key)
+
+    def _note_lack(self, error: MemoryError, leaf: SyncedArray) -> None:
+        """Raise the error of the function that is the first to read a leaf, for a copy of which there is no memory."""
+        for entry in self.entries:
+            if entry.node is not None and any(slot is not None and slot[0] is leaf for slot in entry.slots):
+                raise_lack_in(entry.node, error, "inputs")
 
     def bind(self, signature: tuple[Any, ...], bindings: Iterable[Binding]) -> None:
         """Note for which graph, and for which memory of others, the plan was compiled."""

@@ -11,7 +11,7 @@ import nn_core.functions as F
 import nn_core.parametric_functions as PF
 import nn_core.solvers as S
 from nn_core.engine.arrays import synced
-from nn_core.engine.dispatch.registry import GRADIENTS
+from nn_core.engine.dispatch.registry import GRADIENTS, spec_of
 from nn_core.engine.graph.call import PreparedKernel, forget
 from nn_core.engine.graph.plan import Plan
 from nn_core.engine.graph.replay import Template
@@ -194,7 +194,7 @@ def test_passes_that_find_no_memory_for_gradients_of_leaves_are_named(little_mem
     y.forward()
     little_memory()
     message = (
-        r"backward: the arrays .* got too little of it\n  memory: .* for \(600, 600\) of float32\n  hint: free other arrays"
+        r"mul2: its gradients must fit .* got inputs .*\n  memory: .* for \(600, 600\) of float32\n  hint: take a smaller"
     )
     with pytest.raises(HostMemoryError, match=message):
         y.backward()
@@ -231,3 +231,117 @@ def test_files_that_do_not_fit_are_refused_by_name(tmp_path):
         pytest.raises(HostMemoryError, match=r"long\.safetensors: the file must fit .*, got \d+ bytes\n  hint: free"),
     ):
         nn.load_parameters(str(tmp_path / "long.safetensors"))
+
+
+class _Scarce:
+    """The allocator of arrays, of which one call can fail."""
+
+    def __init__(self):
+        self.calls, self.fails_at = 0, 0
+
+    def empty(self, length, dtype):
+        self.calls += 1
+        if self.calls == self.fails_at:
+            raise MemoryError
+        return np.empty(length, dtype)
+
+    def during(self, work, fails_at=0):
+        """Count the calls that some work makes, of which one may fail."""
+        self.calls, self.fails_at = 0, fails_at
+        try:
+            work()
+        finally:
+            self.fails_at = 0
+        return self.calls
+
+
+def _joined(arrange):
+    def build(x):
+        h = F.tanh(x)
+        return arrange(h, x)
+
+    return build
+
+
+_GRAPHS = {
+    "concatenate": _joined(lambda h, x: F.concatenate(h, x, axis=0)),
+    "concatenate leaves": _joined(lambda h, x: F.concatenate(x, x, axis=1)),
+    "stack": _joined(lambda h, x: F.stack(h, x, h)),
+    "broadcast": _joined(lambda h, x: F.broadcast(F.reshape(x, (1, 3, 4)), (5, 3, 4))),
+    "tile": _joined(lambda h, x: F.tile(x, (2, 3)) * 2),
+    "pad": _joined(lambda h, x: F.pad(F.transpose(x, (1, 0)), (1, 1, 2, 2))),
+    "split": _joined(lambda h, x: F.add_n(*F.split(h, axis=1), F.sum(x, axis=1))),
+    "affine": _joined(lambda h, x: F.affine(x, F.transpose(h, (1, 0)))),
+    "normalization": _joined(lambda h, x: F.layer_normalization(x, None, None) + h),
+    "one hot": _joined(lambda h, x: F.sum(F.one_hot(F.reshape(F.argmax(x, axis=1), (3, 1)), (4,)) * x)),
+    "recompute": _joined(lambda h, x: F.relu(F.reshape(h, (4, 3))) * 3),
+}
+
+
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}, {"clear_buffer": True}], ids=str)
+@pytest.mark.parametrize("name", _GRAPHS)
+def test_each_array_of_a_static_graph_that_does_not_fit_is_named(name, flags, monkeypatch):
+    """Whichever allocation of a pass fails, of results, copies of inputs or gradients; afterwards the graph computes."""
+    scarce = _Scarce()
+    monkeypatch.setattr(synced, "np", SimpleNamespace(**{**vars(np), "empty": scarce.empty}))
+    values = np.linspace(-1, 1, 12).reshape(3, 4)  # float64, which backends copy
+
+    def made():
+        x = nn.Variable((3, 4), need_grad=True)
+        x.d = values
+        x.grad.zero()
+        return x, _GRAPHS[name](x)
+
+    def forward(y):
+        y.forward(**flags)
+
+    def backward(y):
+        y.backward(clear_buffer="clear_buffer" in flags)
+
+    passes = [forward] if flags.get("clear_buffer") else [forward, backward]
+    n_failed = 0
+    for done, failing in enumerate(passes):
+        x, expected = made()
+        for step in passes[:done]:
+            step(expected)
+        count = scarce.during(lambda: failing(expected))  # noqa: B023  # called at once
+        for fails_at in range(1, count + 1):
+            x, y = made()
+            functions = set()
+            y.visit(lambda function: functions.add(function.info.type_name))  # noqa: B023  # called at once
+            for step in passes[:done]:
+                step(y)
+            with pytest.raises(HostMemoryError) as error:
+                scarce.during(lambda: failing(y), fails_at)  # noqa: B023  # called at once
+            _require_function_named(error, functions)
+            assert (x.d.astype(np.float32) == values.astype(np.float32)).all()
+            assert not x.g.any()
+            for step in passes[done:]:
+                step(y)
+            assert (y.d == expected.d).all()
+            n_failed += 1
+    assert n_failed
+
+
+def _require_function_named(error, functions):
+    name, _, text = str(error.value).partition(": ")
+    assert name in {spec_of(function).api for function in functions}, error.value
+    assert " must fit into the memory of the host, got inputs of shape (" in text
+    assert "memory: an array must fit into what the host has left" in text
+    assert "hint: take a smaller batch" in text
+
+
+def test_values_of_another_type_that_do_not_fit_are_named_by_their_reader(monkeypatch):
+    """Of a graph that has run: the number in a leaf is written down when a pass reads it."""
+    scarce = _Scarce()
+    monkeypatch.setattr(synced, "np", SimpleNamespace(**{**vars(np), "empty": scarce.empty}))
+    x = nn.Variable((3, 4))
+    x.d = 1
+    y = F.concatenate(F.tanh(x), x)
+    y.forward()
+    x.data = nn.NdArray((3, 4))
+    x.d = np.ones((3, 4))
+    with pytest.raises(HostMemoryError, match=r"^(tanh|concatenate): copies of its inputs must fit"):
+        scarce.during(y.forward, 1)
+    y.forward()
+    assert (y.d[:, 4:] == 1).all()
