@@ -7,15 +7,17 @@
 // Settings: pad, stride, dilation (1 = dense), pad_end (padding at the end, which covers output padding), group.
 // Images may be bfloat16; weights, biases and their gradients are float32 also then, and converted as they are
 // reordered. What oneDNN has no good primitive for runs by kernels/unfolded_convolution.hpp, as does everything without
-// oneDNN. 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays. Weights
-// come in the user's layout and are reordered to the one the primitive likes, once a run. Time O(N K C / G * kernel *
-// output positions); sums in float32 inside oneDNN.
+// oneDNN. 3 x 3 float32 convolutions of channels-last images go to kernels/winograd.hpp where that pays, and those with
+// long sums to kernels/split_convolution.hpp. Weights come in the user's layout and are reordered to the one the
+// primitive likes, once a run. Time O(N K C / G * kernel * output positions); sums in float32 inside oneDNN.
 #ifdef NN_ONEDNN
 
 #include <algorithm>
+#include <memory>
 
 #include "kernels/convolution.hpp"
 #include "kernels/register.hpp"
+#include "kernels/split_convolution.hpp"
 #include "kernels/unfolded_convolution.hpp"
 #include "support/check.hpp"
 #include "support/column_sums.hpp"
@@ -70,6 +72,8 @@ class Convolution : public Op {
                        [shape](const float* from, float* to) { winograd_filters(shape, from, to); });
       return;
     }
+    if (!Kind::kTransposed) split_ = SplitConvolution::where_long(geometry, x, weight, s.arrays[2], y);
+    if (split_) return;
     const auto desc = forward_desc<Kind>(geometry, kImages, x, weight, s.arrays[2], y);
     primitive_ = Primitive(typename Kind::Forward(desc), desc.scratchpad_desc());
     primitive_.input(DNNL_ARG_SRC, 0, memory_desc(x), desc.src_desc());
@@ -79,6 +83,10 @@ class Convolution : public Op {
   }
 
   void run(void* const* arrays) const override {
+    if (split_) {
+      split_->run(arrays);
+      return;
+    }
     if (!winograd_) {
       primitive_.run(arrays);
       return;
@@ -89,15 +97,21 @@ class Convolution : public Op {
                      {nullptr, static_cast<const float*>(arrays[2])}, static_cast<float*>(arrays[3]));
   }
 
-  std::vector<size_t> weights() const override { return winograd_ ? std::vector<size_t>{1} : primitive_.weights(); }
+  std::vector<size_t> weights() const override {
+    return winograd_ || split_ ? std::vector<size_t>{1} : primitive_.weights();
+  }
 
-  std::string implementation() const override { return winograd_ ? "Winograd" : primitive_.implementation(); }
+  std::string implementation() const override {
+    if (split_) return split_->implementation();
+    return winograd_ ? "Winograd" : primitive_.implementation();
+  }
 
   double cost() const override { return cost_; }
 
  private:
   std::optional<WinogradShape> winograd_;
   std::optional<WeightCache> filters_;
+  std::unique_ptr<SplitConvolution> split_;
   Primitive primitive_;
   double cost_;
 };

@@ -94,7 +94,7 @@ void Primitive::input(int dnnl_arg, int position, const dnnl::memory::desc& arra
       [relocation = operand.relocation](const float* from, float* to) { relocation->run(from, to); });
 }
 
-std::string Primitive::layout_name(const dnnl::memory::desc& desc) {
+std::string layout_name(const dnnl::memory::desc& desc) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
   std::string name =
       std::to_string(static_cast<int>(desc.get_data_type())) + '@' + std::to_string(desc.get_submemory_offset());

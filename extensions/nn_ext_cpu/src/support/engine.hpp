@@ -66,6 +66,9 @@ class Relocation {
   std::optional<dnnl::reorder> reorder_;
 };
 
+/// A text that is equal for equal layouts; empty for those that are not blocks of strides.
+std::string layout_name(const dnnl::memory::desc& desc);
+
 /// A primitive that runs on the arrays of an operation.
 class Primitive {
  public:
@@ -95,8 +98,6 @@ class Primitive {
     bool is_output;
     std::shared_ptr<const WeightCache> cache;
   };
-  /// A text that is equal for equal layouts; empty for those that are not blocks of strides.
-  static std::string layout_name(const dnnl::memory::desc& desc);
   void add(int dnnl_arg, int position, const dnnl::memory::desc& array, const dnnl::memory::desc& inner,
            bool is_output);
 
