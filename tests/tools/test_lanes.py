@@ -18,7 +18,7 @@ import nn_core.functions as F
 from nn_core.engine.graph.plan import Plan
 from nn_core.operators.spec.builtin import SPECS
 from nn_core.testing.samples.registry import samples_of
-from tools.lanes import batches, growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
+from tools.lanes import avx512, batches, growth, pairs, perturbed, processes, reliability, signals, specials, written_leaves
 
 
 def test_the_page_has_the_figures_of_the_report() -> None:
@@ -180,6 +180,24 @@ def test_signals_in_native_kernels(kind: str) -> None:
     assert list(signals.findings(kind, 2, figures, status)) == []
     assert figures["delivered"] >= 30
     assert figures["works"] == 3 + len(signals.large())
+
+
+def test_numbers_of_another_processor_that_differ_are_findings() -> None:
+    expected = [np.array([1.0, -4.0, np.nan]), np.zeros(2)]
+    assert avx512.error_of([expected[0] + [1e-5, 0, 0], expected[1]], expected) == pytest.approx(2.5e-6)
+    assert avx512.error_of([expected[0], np.ones(2)], expected) == 1
+    for other in ([1, -4, 0], [np.nan, -4, np.nan], [1, -4]):
+        assert avx512.error_of([np.array(other, float), expected[1]], expected) == np.inf
+
+
+@pytest.mark.parametrize(("text", "status"), [("AVX512 END 0", 0), ("--- affine: other bits\nAVX512 END 1", 1), ("", 1)])
+def test_what_an_emulated_computer_wrote_is_recorded(text: str, status: int, tmp_path: Path) -> None:
+    serial, report = tmp_path / "serial.txt", tmp_path / "report.json"
+    serial.write_text(f"isa avx512\nFIGURES signals 900\n{text}\n")
+    result = CliRunner().invoke(avx512.main, ["read", str(serial), "--report", str(report)])
+    assert result.exit_code == status, result.output
+    (found,) = json.loads(report.read_text())
+    assert (found["part"], found["count"], found["findings"]) == ("signals", 900, text.startswith("---"))
 
 
 def test_a_child_that_gets_signals_computes_what_was_asked_for() -> None:

@@ -58,8 +58,8 @@ def perturb(pattern: int) -> None:
         _native.empty = filling(_native.empty, pattern)
 
 
-def bits(case: Case) -> str:
-    """Return a digest of the results and gradients of a sample in a graph, and of the inputs that it updates."""
+def results(case: Case) -> list[Any]:
+    """Return the results and gradients of a sample in a graph, and the inputs, some of which it updates."""
     nn.seed(313)
     arrays: list[Any] = []
     with context_scope(case.context):
@@ -71,8 +71,13 @@ def bits(case: Case) -> str:
             root.forward(clear_no_need_grad=True)
             arrays += graph.backward(root, clear_buffer=True)
         arrays += [None if x is None else np.array(x.data.get_data("r")) for x in graph.inputs]
+    return arrays
+
+
+def bits(case: Case) -> str:
+    """Return a digest of the results and gradients of a sample in a graph, and of the inputs that it updates."""
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in results(case):
         digest.update(b"none" if array is None else repr((array.shape, array.dtype)).encode() + canonical(array).tobytes())
     return digest.hexdigest()
 

@@ -31,7 +31,7 @@ import numpy as np
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.ext_utils import get_extension_context, list_extensions
-from nn_core.testing.cases import cases
+from nn_core.testing.cases import Case, cases
 
 from . import perturbed
 from .reliability import record, report_option
@@ -46,6 +46,9 @@ PATIENCE_S: Final = 3600
 #: At most this many computations of one sample, in case that signals are rare.
 MOST_REPEATS: Final = 50
 
+Numbers: TypeAlias = np.ndarray[Any, Any]
+#: Computes something, and returns its results and gradients.
+Computation: TypeAlias = Callable[[], list[Numbers]]
 #: Computes something, and returns its bits.
 Work: TypeAlias = Callable[[], str]
 
@@ -55,8 +58,9 @@ class Probe:
 
     def __init__(self, kind: str, folder: Path, period_us: int = PERIOD_US) -> None:
         library = folder / "signal_probe.so"
-        source = Path(__file__).with_name("signal_probe.c")
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-pthread", "-o", library, source], check=True)
+        if not library.exists():
+            source = Path(__file__).with_name("signal_probe.c")
+            subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-pthread", "-o", library, source], check=True)
         self._library = ctypes.CDLL(str(library))
         self._number, self._timer = TIMERS[kind]
         self._period_us = period_us
@@ -120,28 +124,37 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-def samples(count: int, seed: int) -> dict[str, Work]:
-    """Return what native kernels compute for `count` samples of the kit, or all of them if it is 0."""
+def native_cases(count: int, seed: int) -> list[Case]:
+    """Return `count` samples that a native kernel computes, or all of them if it is 0."""
     found = [case for case in cases(["cpu"], fast=False) if case.dtype in ("float32", "bfloat16")]
     random.Random(seed).shuffle(found)
-    native = itertools.islice((case for case in found if case.native), count or None)
-    return {str(case): functools.partial(perturbed.bits, case) for case in native}
+    return list(itertools.islice((case for case in found if case.native), count or None))
 
 
-def _large(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: str, **arguments: Any) -> Work:
+def samples(count: int, seed: int) -> dict[str, Work]:
+    """Return what native kernels compute for `count` samples of the kit, or all of them if it is 0."""
+    return {str(case): functools.partial(perturbed.bits, case) for case in native_cases(count, seed)}
+
+
+def bits_of(arrays: Sequence[Numbers]) -> str:
+    """Return a digest of the bits of arrays."""
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+
+
+def computation(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: str, **arguments: Any) -> Computation:
+    """Return the forward and the backward pass of a function of random inputs."""
     rng = np.random.default_rng(0)
     with nn.context_scope(get_extension_context("cpu", type_config=dtype)):
         inputs = [nn.Variable.from_numpy_array(rng.normal(size=shape).astype(np.float32), need_grad=True) for shape in shapes]
         made = function(*inputs, **arguments)
     y = made[0] if isinstance(made, tuple) else made
 
-    def compute() -> str:
+    def compute() -> list[Numbers]:
         for x in inputs:
             x.grad.zero()
         y.forward()
         y.backward()
-        arrays = [y.data, *(x.grad for x in inputs)]
-        return hashlib.sha256(b"".join(np.asarray(a.get_data("r")).tobytes() for a in arrays)).hexdigest()
+        return [np.asarray(a.get_data("r")) for a in (y.data, *(x.grad for x in inputs))]
 
     return compute
 
@@ -153,6 +166,11 @@ MATMUL: Final = [(a, b) for a in ((128, 512), (512, 128)) for b in ((512, 90), (
 
 
 def large() -> dict[str, Work]:
+    """Return the bits of `computations`."""
+    return {name: functools.partial(lambda compute: bits_of(compute()), compute) for name, compute in computations().items()}
+
+
+def computations() -> dict[str, Computation]:
     """Return computations that take milliseconds: square and thin products, convolutions, recurrent networks."""
     table: list[tuple[Callable[..., Any], Sequence[tuple[int, ...]], Mapping[str, Any]]] = [
         *((F.affine, [(m, k), (k, n), (n,)], {}) for m, k, n in AFFINE),
@@ -166,7 +184,7 @@ def large() -> dict[str, Work]:
         (F.gru, [(12, 16, 40), (1, 1, 16, 48), (1, 3, 48, 88)], {}),
     ]
     return {
-        f"{function.__name__}-{number}-{dtype}": _large(function, *shapes, dtype=dtype, **arguments)
+        f"{function.__name__}-{number}-{dtype}": computation(function, *shapes, dtype=dtype, **arguments)
         for number, (function, shapes, arguments) in enumerate(table)
         for dtype in ("float", "bfloat16")
     }
