@@ -73,6 +73,7 @@ def test_empty_calls():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -200.0])
 def test_numbers_out_of_range_are_given_back(value):
+    pytest.importorskip("nn_ext_cpu", reason="the backend of the native kernels")
     x = np.zeros((4, 1, 3), np.float32)
     x[2, 0, 1] = value
     assert compiled(x, [[1]]) is None
@@ -94,6 +95,7 @@ def test_numbers_out_of_range_are_given_back(value):
     ],
 )
 def test_wrong_calls_are_refused_as_by_the_reference(given, message):
+    pytest.importorskip("nn_ext_cpu", reason="the backend of the native kernels")
     x = np.zeros((4, 1, 3), np.float32)
     assert compiled(x, *given) is None
     with nn.context_scope(nn.Context(["cpu:float"])), pytest.raises(ArgumentError, match=message):
@@ -101,6 +103,7 @@ def test_wrong_calls_are_refused_as_by_the_reference(given, message):
 
 
 def test_without_the_library_the_reference_runs(monkeypatch):
+    pytest.importorskip("nn_ext_cpu", reason="the backend of the native kernels")
     x, target = nn.Variable.from_numpy_array(np.zeros((3, 1, 4))), nn.Variable.from_numpy_array([[1]])
     with nn.context_scope(nn.Context(["cpu:float"])):
         assert "C compiler" not in str(nn.explain(C.ctc_loss(x, target)))

@@ -6,11 +6,13 @@ from onnx import parser
 
 from nn_core.ext import ArgumentError
 from nn_core.graph_rewriting import functions_of, without_python
-from nn_core.utils.nnp_graph import NnpLoader
-from nn_core.utils.save import save
 from nn_ext_onnx import load
 from nn_ext_onnx.importing.expressed import _ALIKE, expressed
 from nn_ext_onnx.importing.host import FlatPlaces
+
+pytest.importorskip("nn_ext_nnp", reason="writes the files")
+from nn_core.utils.nnp_graph import NnpLoader
+from nn_core.utils.save import save
 
 RNG = np.random.default_rng(0)
 WHOLE = {"a": RNG.integers(-9, 9, (3, 4)), "b": RNG.integers(-9, 9, (3, 4))}

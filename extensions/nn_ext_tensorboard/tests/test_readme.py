@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("tensorboardX")
+pytest.importorskip("PIL", reason="packs the images of the README")
 
 import nn_core as nn
 import nn_core.functions as F
