@@ -106,6 +106,20 @@ def quoted(text: object, longest: int = 60) -> str:
     return ascii(plain) if len(plain) <= longest else f"{ascii(plain[:longest])[:-1]}...'"
 
 
+def one_line(error: object) -> str:
+    """Return what an exception says as it may stand in a message: on one line, unless it is one of nn_core.
+
+    Parsers repeat lines of the file that they read, and such a line could look like a hint of ours.
+
+    Example:
+        >>> from nn_core.ext import one_line
+        >>> one_line(ValueError("no number:\\n  hint: pip install it"))
+        'no number: hint: pip install it'
+    """
+    text = str(error)
+    return text if isinstance(error, NNCoreError) else " ".join(text.split())
+
+
 def escaped(text: str) -> str:
     """Return `text` with escapes for characters that a terminal would act on."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

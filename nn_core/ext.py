@@ -48,6 +48,7 @@ from nn_core.errors import FileFormatError as FileFormatError
 from nn_core.errors import NNCoreError as NNCoreError
 from nn_core.errors import PluginError as PluginError
 from nn_core.errors import ShapeError as ShapeError
+from nn_core.errors import one_line as one_line
 from nn_core.errors import quoted as quoted
 from nn_core.files import Entry as Entry
 from nn_core.files import atomic_writer as atomic_writer
@@ -174,6 +175,7 @@ __all__ = [
     "list_offers",
     "naming_file",
     "num_threads",
+    "one_line",
     "open_to_read",
     "parameter_of",
     "parameters_of",

@@ -14,7 +14,7 @@ from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Rows, Sample
 from nn_core.data.stored_rows import StoredRows
 from nn_core.engine.error_messages.refusal import described, fitted
-from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
+from nn_core.errors import ArgumentError, FileFormatError, MissingFileError, one_line
 from nn_core.files.atomic import require_regular
 from nn_core.files.hdf5_rows import open_rows
 from nn_core.files.naming import naming_file
@@ -131,7 +131,7 @@ class NumpyDataSource(ArrayDataSource):
         except FileNotFoundError as error:
             raise MissingFileError(f"NumpyDataSource: files must exist, got none for {str(path)!r}", str(path)) from error
         except Exception as error:  # NumPy has many for damaged files
-            raise FileFormatError(f"{path}: the file must hold arrays of NumPy, got: {error}") from error
+            raise FileFormatError(f"{path}: the file must hold arrays of NumPy, got: {one_line(error)}") from error
         with naming_file(path):
             super().__init__(arrays, shuffle, rng)
 
@@ -179,7 +179,7 @@ class Hdf5DataSource(OrderedDataSource):
             raise MissingFileError(f"Hdf5DataSource: file must exist, got none for {str(path)!r}", str(path)) from error
         except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:  # h5py has all
             wanted = f" {variables}" if variables else ""
-            raise FileFormatError(f"{path}: the file must hold the datasets{wanted}, got: {error}") from error
+            raise FileFormatError(f"{path}: the file must hold the datasets{wanted}, got: {one_line(error)}") from error
         if len(set(lengths.values())) != 1:
             raise ArgumentError(f"Hdf5DataSource: datasets of {path} must have one length, got {lengths}")
         with naming_file(path):
@@ -195,7 +195,7 @@ class Hdf5DataSource(OrderedDataSource):
         try:
             return tuple([file[name][index] for name in self._variables])
         except (OSError, LookupError, ValueError, RuntimeError) as error:
-            raise FileFormatError(f"{self._path}, row {index}: the row must be readable, got: {error}") from error
+            raise FileFormatError(f"{self._path}, row {index}: the row must be readable, got: {one_line(error)}") from error
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the open file, which another process opens for itself."""

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import read_file
 from nn_core.files.entries import Entry
 from nn_core.files.formats import write_entries
@@ -109,4 +109,4 @@ def reading(path: Path) -> Iterator[None]:
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error.__cause__
     except (OSError, ValueError, TypeError, ArithmeticError, LookupError, EOFError, RuntimeError) as error:  # h5py has all
-        raise FileFormatError(f"{path}: a cache must hold an array for each variable, got: {error}") from error
+        raise FileFormatError(f"{path}: a cache must hold an array for each variable, got: {one_line(error)}") from error

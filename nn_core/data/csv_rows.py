@@ -14,7 +14,7 @@ import numpy as np
 
 from nn_core.data.memory_map import Identity, identity_of
 from nn_core.data.readers import FLOAT32_MAX
-from nn_core.errors import FileFormatError
+from nn_core.errors import FileFormatError, one_line
 from nn_core.files.atomic import open_to_read
 
 #: Bytes that are searched at a time: what is found out about them takes several times as much memory.
@@ -55,7 +55,9 @@ class CsvRows:
             if not has_quotes and np.max(starts[1::2] - starts[::2], initial=0) > csv.field_size_limit():
                 has_quotes, (starts, numbers) = True, _quoted_records(self._content)
         except _TableError as error:
-            raise FileFormatError(f"{path}: line {error} must be part of a table in UTF-8, got: {error.__cause__}") from error
+            raise FileFormatError(
+                f"{path}: line {one_line(error)} must be part of a table in UTF-8, got: {one_line(error.__cause__)}"
+            ) from error
         if not len(numbers):
             raise FileFormatError(f"{path}: the first line must name the columns, got an empty file")
         self._reads_quotes, self._starts, self._numbers = has_quotes, starts, numbers

@@ -32,7 +32,7 @@ from nn_core.data.cache_names import is_file_name, require_prefix
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.engine.error_messages.foreign_values import values_of
 from nn_core.engine.error_messages.refusal import fitted
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files import atomic_writer, open_to_read, read_file, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
 from nn_core.files.budgets import budget
@@ -413,7 +413,9 @@ def _require_plausible(folder: Path, name: str, count: int) -> None:
     try:
         n_bytes = (folder / name).stat().st_size
     except (OSError, ValueError) as error:
-        raise FileFormatError(f"{folder / name}: a cache must hold an array for each variable, got: {error}") from error
+        raise FileFormatError(
+            f"{folder / name}: a cache must hold an array for each variable, got: {one_line(error)}"
+        ) from error
     if n_bytes and name.endswith(".h5"):
         budget().require("expansion", -(-count // n_bytes), f"{folder / name}: samples for each byte of the file")
     elif count > n_bytes:
@@ -456,7 +458,7 @@ def _read_saved(path: Path) -> tuple[list[str], list[tuple[str, int, int]]]:
         saved = json.loads(read_file(path))
         return list(saved["variables"]), [(name, count, checksum) for name, count, checksum in saved["files"]]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise FileFormatError(f"{path}: the file must hold checksums of the cache, got: {error}") from error
+        raise FileFormatError(f"{path}: the file must hold checksums of the cache, got: {one_line(error)}") from error
 
 
 def _read_order(path: Path, count: int) -> list[int]:
@@ -487,4 +489,4 @@ def _read_csv(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         raise FileFormatError(f"{path}: a cache must have this file, got: {error}") from error
     except (ValueError, csv.Error) as error:
-        raise FileFormatError(f"{path}: the file must be a table in UTF-8, got: {error}") from error
+        raise FileFormatError(f"{path}: the file must be a table in UTF-8, got: {one_line(error)}") from error

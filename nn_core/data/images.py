@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from nn_core.data.backend_choice import LibraryChoice
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import require_regular
 from nn_core.files.entries import PathOrFile
 
@@ -204,7 +204,7 @@ def _decoded(path: PathOrFile, mode: str) -> Image:
     except (ArgumentError, ImportError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder does about damaged bytes
-        raise FileFormatError(f"{getattr(path, 'name', path)}: the file must be an image, got: {error}") from error
+        raise FileFormatError(f"{getattr(path, 'name', path)}: the file must be an image, got: {one_line(error)}") from error
 
 
 def write_image(

@@ -18,7 +18,7 @@ from nn_core.data.images import read_stored_image
 from nn_core.data.sound import read_sound
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import checked_count, fitted
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import require_regular
 from nn_core.random import Rng
 
@@ -102,7 +102,7 @@ class ParquetDataSource(OrderedDataSource):
             known = file.schema_arrow.names
             rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
         except (OSError, ValueError) as error:
-            raise FileFormatError(f"{path}: the file must be a Parquet file, got: {error}") from error
+            raise FileFormatError(f"{path}: the file must be a Parquet file, got: {one_line(error)}") from error
         wanted = tuple(known) if names is None else names
         if not set(wanted) <= set(known):
             raise FileFormatError(f"{path}: the file must have the columns {list(wanted)}, got {known}")
@@ -151,7 +151,9 @@ class ParquetDataSource(OrderedDataSource):
             return decode(content)
         except (OSError, ValueError, TypeError, EOFError) as error:
             path, group = self._place(number)
-            raise FileFormatError(f"{path}, group {group}, row {row}, column {name}: must be decoded, got: {error}") from error
+            raise FileFormatError(
+                f"{path}, group {group}, row {row}, column {name}: must be decoded, got: {one_line(error)}"
+            ) from error
 
     def _read(self, number: int) -> list[Any]:
         path, group = self._place(number)
@@ -160,7 +162,7 @@ class ParquetDataSource(OrderedDataSource):
             columns = [(name, table.column(name)) for name in self._variables]
             return [column if name in self._decode else _as_array(name, column) for name, column in columns]
         except (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:  # pyarrow has all
-            raise FileFormatError(f"{path}, group {group}: the rows must be readable, got: {error}") from error
+            raise FileFormatError(f"{path}, group {group}: the rows must be readable, got: {one_line(error)}") from error
 
     def _place(self, number: int) -> tuple[Path, int]:
         file, group = self._groups[number]

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.data.backend_choice import LibraryChoice
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import read_file, require_regular
 from nn_core.files.entries import PathOrFile
 
@@ -63,7 +63,7 @@ def read_sound(path: PathOrFile, channel_first: bool = False, raw_format_param: 
     except ImportError:
         raise
     except Exception as error:  # whatever a decoder does about damaged bytes
-        raise FileFormatError(f"{name}: the file must be a sound, got: {error}") from error
+        raise FileFormatError(f"{name}: the file must be a sound, got: {one_line(error)}") from error
     return _laid_out(samples, channel_first)
 
 

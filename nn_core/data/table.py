@@ -13,7 +13,7 @@ from nn_core.data.csv_rows import CsvRows
 from nn_core.data.readers import float32, known_extensions, normalized, reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import described, fitted
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.random import Rng
 
 _COLUMN: Final = re.compile(r"(?P<variable>[^_:]+(?:_(?!_\d)[^_:]*)*)(?:__(?P<element>\d+))?(?::.*)?$")
@@ -120,7 +120,7 @@ class CsvDataSource(OrderedDataSource):
             values = reader(path)
         except (OSError, ValueError, TypeError, OverflowError, EOFError) as error:
             raise FileFormatError(
-                f"{self._place(line, position)}: {path}: the file must hold an array, got: {error}"
+                f"{self._place(line, position)}: {path}: the file must hold an array, got: {one_line(error)}"
             ) from error
         return normalized(values) if self._normalize else values
 

@@ -14,7 +14,7 @@ from nn_core.data.file_patterns import Files, files_of
 from nn_core.data.readers import reader_of
 from nn_core.data.source import OrderedDataSource, Sample
 from nn_core.engine.error_messages.refusal import checked_count, fitted
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import open_to_read, require_regular
 from nn_core.files.naming import naming_file
 from nn_core.random import Rng
@@ -108,7 +108,7 @@ class TarDataSource(OrderedDataSource):
                 sample.append(self._decode[name](content))
             except (OSError, ValueError, TypeError, OverflowError, EOFError) as error:
                 raise FileFormatError(
-                    f"{self._paths[number]}: {self._keys[index]}.{name} must be readable, got: {error}"
+                    f"{self._paths[number]}: {self._keys[index]}.{name} must be readable, got: {one_line(error)}"
                 ) from error
         return tuple(sample)
 
@@ -212,7 +212,7 @@ def _members(path: Path) -> Iterator[tuple[str, str, int, int]]:
         raise
     except (tarfile.TarError, OSError, ValueError, OverflowError, MemoryError) as error:  # of a claimed length
         raise FileFormatError(
-            f"{path}: the file must be a whole tar file that is not compressed, got: {error}\n  hint: gunzip it"
+            f"{path}: the file must be a whole tar file that is not compressed, got: {one_line(error)}\n  hint: gunzip it"
         ) from error
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, HostMemoryError, MissingFileError, quoted
+from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, HostMemoryError, MissingFileError, one_line, quoted
 from nn_core.files.entries import PathOrFile
 
 fcntl: Any
@@ -166,7 +166,7 @@ def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
     except (IsADirectoryError, NotADirectoryError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"{os.fspath(path)}: it must be a regular file, got: {error}") from error
+        raise FileFormatError(f"{os.fspath(path)}: it must be a regular file, got: {one_line(error)}") from error
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENAMETOOLONG):  # the others, such as permissions, are not about the path
             raise

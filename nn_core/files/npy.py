@@ -5,7 +5,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from nn_core.errors import FileFormatError
+from nn_core.errors import FileFormatError, one_line
 from nn_core.files.entries import Array, require_numbers
 
 
@@ -21,7 +21,7 @@ def read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, "np.
     try:
         shape, is_fortran, dtype = read(file)
     except Exception as error:  # headers are parsed as Python, whose parsers raise whatever comes up: a SyntaxError, a Warning
-        raise FileFormatError(f"array {name} must have a header that NumPy writes, got: {error}") from error
+        raise FileFormatError(f"array {name} must have a header that NumPy writes, got: {one_line(error)}") from error
     if min(shape, default=0) < 0:
         raise FileFormatError(f"array {name} must have lengths of at least 0, got the shape {shape}")
     require_numbers(f"array {name}", dtype)

@@ -18,7 +18,7 @@ from nn_core.core.module import Module
 from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import require_like
-from nn_core.errors import ArgumentError, FileFormatError, NNCoreError
+from nn_core.errors import ArgumentError, FileFormatError, NNCoreError, one_line
 from nn_core.files import Entry, extension_of, naming_file, read_entries, remove_leftovers, write_entries, written_extension
 from nn_core.logger import logger
 from nn_core.settings import num_threads
@@ -115,7 +115,7 @@ def read_snapshot(path: PathLike) -> Snapshot:
         states, values = unpack(tree["states"], arrays), unpack(tree["values"], arrays)
         require_like("the states and values", [states, values], [{}, {}])  # a marked dictionary stands for something else
     except (NNCoreError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise FileFormatError(f"{os.fspath(path)}: {error}") from error
+        raise FileFormatError(f"{os.fspath(path)}: {one_line(error)}") from error
     if about.get(PARTS) is None:
         return Snapshot(states, values, about)
     from nn_core.training.parts import joined  # which imports this module

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nn_core.errors import DiskFullError, FileFormatError
+from nn_core.errors import DiskFullError, FileFormatError, one_line
 from nn_core.logger import logger
 from nn_core.training.checkpoint import FORMAT, FORMAT_OF_PARTS, PARTS, Snapshot, read_snapshot, write_snapshot
 from nn_core.typing import Array
@@ -184,7 +184,7 @@ def joined(path: Path, snapshot: Snapshot) -> Snapshot:
         for place, array in arrays.items():
             _parent(snapshot.states, place)[place[-1]] = array
     except (LookupError, TypeError, ValueError, OSError) as error:
-        raise FileFormatError(f"{path}: all parts must be there, got: {error}") from error
+        raise FileFormatError(f"{path}: all parts must be there, got: {one_line(error)}") from error
     lacking = ["/".join(place) for place, count in missing.items() if count]
     if lacking:
         raise FileFormatError(f"{path}: the parts must have all elements, got fewer or more of {lacking[0]}")

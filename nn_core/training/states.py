@@ -15,7 +15,7 @@ from nn_core.engine.error_messages.refusal import described
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.seeds import keys_of, require_keys, set_keys
 from nn_core.engine.runtime.schemas import require_like, wrong_state
-from nn_core.errors import ArgumentError, FileFormatError, NNCoreError, ShapeError
+from nn_core.errors import ArgumentError, FileFormatError, NNCoreError, ShapeError, one_line
 from nn_core.variable import Variable
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -226,7 +226,7 @@ def from_text(text: Array) -> Any:
     try:
         return json.loads(text.tobytes())
     except ValueError as error:
-        raise FileFormatError(f"the entry of plain values must be JSON, got: {error}") from error
+        raise FileFormatError(f"the entry of plain values must be JSON, got: {one_line(error)}") from error
 
 
 def require_same_names(function: str, own: Collection[str], given: Collection[str]) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.data.images import IMAGE_EXTENSIONS
-from nn_core.errors import ArgumentError, FileFormatError
+from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files import atomic_writer, read_file
 from nn_core.utils.data_source_loader import load_image
 
@@ -111,7 +111,7 @@ def get_best_from_status(args: Any) -> float | None:
         best = json.loads(read_file(path)).get("best")
         return None if best is None else float(best)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise FileFormatError(f"{path}: the file must hold a status, got: {error}") from error
+        raise FileFormatError(f"{path}: the file must hold a status, got: {one_line(error)}") from error
 
 
 def add_train_command_arg(subparser: argparse.ArgumentParser) -> None:

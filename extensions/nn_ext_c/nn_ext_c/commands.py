@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, axis_lengths, find_extension, open_to_read, say
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, axis_lengths, find_extension, one_line, open_to_read, say
 from nn_ext_c.exporting import export
 from nn_ext_c.integer.calibration import METHODS
 
@@ -68,4 +68,4 @@ def _samples(path: Path) -> Any:
             found = np.load(file, allow_pickle=False)
             return found if isinstance(found, np.ndarray) else dict(found)
     except (ValueError, EOFError) as error:
-        raise FileFormatError(f"export-c: {path} must be a .npy or .npz file of arrays, got {error}") from error
+        raise FileFormatError(f"export-c: {path} must be a .npy or .npz file of arrays, got {one_line(error)}") from error

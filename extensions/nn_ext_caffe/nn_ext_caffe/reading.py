@@ -12,7 +12,7 @@ import numpy as np
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from nn_core.ext import FileFormatError, budget, open_to_read
+from nn_core.ext import FileFormatError, budget, one_line, open_to_read
 from nn_ext_caffe.schema import message
 
 Array = np.ndarray[Any, Any]
@@ -87,7 +87,7 @@ def _parsed_text(data: bytes, file: str) -> Any:
     try:
         text_format.Merge(data.decode(), net)
     except (text_format.ParseError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise FileFormatError(f"{file}: the text must be a network of Caffe, got: {error}") from error
+        raise FileFormatError(f"{file}: the text must be a network of Caffe, got: {one_line(error)}") from error
     return net
 
 

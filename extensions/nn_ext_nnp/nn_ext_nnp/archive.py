@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, Any, Final
 
-from nn_core.ext import FileFormatError, MemoryFile, budget, contents_of, crc32
+from nn_core.ext import FileFormatError, MemoryFile, budget, contents_of, crc32, one_line
 
 VERSION_MEMBER: Final = "nnp_version.txt"
 VERSION: Final = b"0.1\n"
@@ -71,7 +71,7 @@ def read_archive(file: IO[bytes], name: str) -> list[Member]:
     except _DAMAGE as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"{name}: the file must be a whole zip archive, got: {error}") from error
+        raise FileFormatError(f"{name}: the file must be a whole zip archive, got: {one_line(error)}") from error
 
 
 def write_archive(file: IO[bytes], members: Iterable[Member]) -> None:

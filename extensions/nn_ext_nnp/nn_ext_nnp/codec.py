@@ -6,7 +6,7 @@ from typing import Any, Final
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from nn_core.ext import FileFormatError, budget
+from nn_core.ext import FileFormatError, budget, one_line
 from nn_ext_nnp.places import line_at, position_of
 from nn_ext_nnp.schema import functions, message
 
@@ -39,9 +39,9 @@ def parse_text(data: bytes, file: str) -> Any:
     except text_format.ParseError as error:
         line = error.GetLine()
         where = f"{file}:{line}" if line else file
-        raise FileFormatError(f"{where}: the text must be that of an NNP network, got: {error}") from error
+        raise FileFormatError(f"{where}: the text must be that of an NNP network, got: {one_line(error)}") from error
     except (RecursionError, ValueError) as error:  # nesting without end; numbers that fit no type
-        raise FileFormatError(f"{file}: the text must be that of an NNP network, got: {error}") from error
+        raise FileFormatError(f"{file}: the text must be that of an NNP network, got: {one_line(error)}") from error
     return made
 
 
@@ -61,7 +61,7 @@ def parse_bytes(data: bytes, file: str) -> Any:
     try:
         made.ParseFromString(data)
     except (DecodeError, RecursionError) as error:
-        raise FileFormatError(f"{file}: the file must be whole and an NNP message, got: {error}") from error
+        raise FileFormatError(f"{file}: the file must be whole and an NNP message, got: {one_line(error)}") from error
     unknown = _unknown_field(made)
     if unknown:
         raise FileFormatError(f"{file}: fields must be those of NNabla 1.39, got {unknown}")

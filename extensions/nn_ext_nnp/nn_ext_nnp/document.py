@@ -9,7 +9,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.ext import Entry, FileFormatError, naming_file, open_to_read, read_entries
+from nn_core.ext import Entry, FileFormatError, naming_file, one_line, open_to_read, read_entries
 from nn_ext_nnp.archive import Member, as_file, read_archive
 from nn_ext_nnp.codec import parse_bytes, parse_text, require_known_functions
 from nn_ext_nnp.places import TextFile
@@ -120,7 +120,7 @@ def _in_order(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     try:
         return dict(sorted(entries.items(), key=lambda item: item[1].attributes.get("index", 0)))
     except TypeError as error:
-        raise FileFormatError(f"the attributes index of parameters must be numbers, got: {error}") from error
+        raise FileFormatError(f"the attributes index of parameters must be numbers, got: {one_line(error)}") from error
 
 
 def add_message(document: Document, made: Any, name: str, text: bytes = b"") -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, function_spec, naming_file
+from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, function_spec, naming_file, one_line
 from nn_core.parameter import get_parameter_or_create
 from nn_ext_nnp.application import apply_function
 from nn_ext_nnp.initial import initial_values
@@ -383,7 +383,7 @@ def _apply(
             results = apply_function(function.type, placed, settings, len(function.outputs))
     except (NNCoreError, ValueError, TypeError) as error:
         where = _where_of(plan, function)
-        raise FileFormatError(f"{where} must fit its inputs, got: {error}") from error
+        raise FileFormatError(f"{where} must fit its inputs, got: {one_line(error)}") from error
     listed = list(results) if isinstance(results, (list, tuple)) else [results]
     has_all = len(function.outputs) == len(listed) or not spec_of(function.type).outputs[-1].variadic
     if len(function.outputs) > len(listed) or not has_all:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import DTypeError, Entry, FileFormatError
+from nn_core.ext import DTypeError, Entry, FileFormatError, one_line
 from nn_ext_nnp.schema import classes, message
 
 _VARINT: Final = 0
@@ -126,7 +126,7 @@ def _parameter(view: memoryview, file: str, index: int) -> tuple[str, Entry]:
     try:
         parsed.ParseFromString(bytes(head))
     except Exception as error:
-        raise FileFormatError(f"{file}: parameters must be whole messages, got: {error}") from error
+        raise FileFormatError(f"{file}: parameters must be whole messages, got: {one_line(error)}") from error
     values = np.concatenate(chunks) if chunks else np.empty(0, np.float32)
     return parsed.variable_name, entry_of(parsed, values.astype(np.float32, copy=False), file, index)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, DTypeError, Entry, FileFormatError, ShapeError, read_entries, write_entries
+from nn_core.ext import ArgumentError, DTypeError, Entry, FileFormatError, ShapeError, one_line, read_entries, write_entries
 from nn_ext_serve.predictor import NonFiniteError
 from nn_ext_serve.tensors import Array, TensorSpec, as_array
 
@@ -66,7 +66,7 @@ def _json(body: bytes, specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
     try:
         content = json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        raise FileFormatError(f"predict: the body must be JSON, got {error}") from error
+        raise FileFormatError(f"predict: the body must be JSON, got {one_line(error)}") from error
     if not isinstance(content, dict) or content.keys() != {"inputs"}:
         got = sorted(content) if isinstance(content, dict) else type(content).__name__
         raise ArgumentError(f'predict: JSON must be {{"inputs": ...}}, got {got}')
@@ -111,7 +111,7 @@ def _npy(body: bytes) -> Array:
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, is_fortran, dtype = read(file, max_header_size=_MAX_NPY_HEADER)
     except (ValueError, KeyError, EOFError) as error:
-        raise FileFormatError(f"predict: the body must be a .npy file, got {error}") from error
+        raise FileFormatError(f"predict: the body must be a .npy file, got {one_line(error)}") from error
     data = memoryview(body)[file.tell() :]
     if dtype.kind not in "fiub" or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
         raise FileFormatError(f"predict: the body must be a .npy file of numbers, got {shape} of {dtype} in {len(data)} bytes")

@@ -12,7 +12,7 @@ import click
 import nn_core as nn
 import nn_core.functions as F
 from nn_core.experimental.viewers import SimpleGraph
-from nn_core.ext import ArgumentError, FileFormatError, PluginError, atomic_writer, axis_lengths, path_below, say
+from nn_core.ext import ArgumentError, FileFormatError, PluginError, atomic_writer, axis_lengths, one_line, path_below, say
 from nn_core.monitor import plot_series as draw_series
 from nn_core.monitor import plot_time_elapsed as draw_times
 from nn_ext_nnp.commands.dimensions import dimension_option
@@ -87,7 +87,9 @@ def _plot(
             try:
                 draw(path, {"label": name or str(path)})
             except (ValueError, IndexError) as error:
-                raise FileFormatError(f"{path}: must have lines of numbers that a monitor writes, got: {error}") from error
+                raise FileFormatError(
+                    f"{path}: must have lines of numbers that a monitor writes, got: {one_line(error)}"
+                ) from error
         axes = figure.gca()
         axes.set(**{key: value for key, value in (("xlabel", xlabel), ("ylabel", ylabel), ("title", title)) if value})
         axes.set_xlim(limits["xlim_min"], limits["xlim_max"])

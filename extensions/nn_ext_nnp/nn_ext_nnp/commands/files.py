@@ -15,6 +15,7 @@ from nn_core.ext import (
     FileFormatError,
     atomic_writer,
     axis_lengths,
+    one_line,
     open_to_read,
     read_entries,
     say,
@@ -159,7 +160,7 @@ def _values(path: Path) -> "np.ndarray[Any, Any]":
         shape = tuple(int(part) for part in head.strip().strip("()").split(",") if part.strip())
         values = np.array([float(line) for line in lines if line.strip()], np.float32)
     except ValueError as error:
-        raise FileFormatError(f"{path}: must have a shape, then a number a line, got: {error}") from error
+        raise FileFormatError(f"{path}: must have a shape, then a number a line, got: {one_line(error)}") from error
     if min((0, *shape)) < 0 or math.prod(shape) != values.size:
         raise FileFormatError(f"{path}: must have as many numbers as the shape {shape} says, got {values.size}")
     return values.reshape(shape)

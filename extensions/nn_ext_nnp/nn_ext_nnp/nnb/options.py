@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from nn_core.ext import ArgumentError, FileFormatError
+from nn_core.ext import ArgumentError, FileFormatError, one_line
 from nn_ext_nnp.nnb.binary import VERSIONS
 from nn_ext_nnp.nnb.numbers import PLAIN, NumberType, type_named
 
@@ -66,7 +66,7 @@ def read_settings_file(path: Path) -> tuple[dict[str, NumberType], dict[str, int
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path}: must be YAML, got: {error}") from error
+        raise FileFormatError(f"{path}: must be YAML, got: {one_line(error)}") from error
     if not isinstance(found, dict) or not set(found) <= _KEYS:
         given = sorted(map(str, found)) if isinstance(found, dict) else type(found).__name__
         raise FileFormatError(f"{path}: must have the keys functions and variables, got {given}")

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from nn_core.ext import FileFormatError, open_to_read, path_below
+from nn_core.ext import FileFormatError, one_line, open_to_read, path_below
 from nn_ext_onnx.importing.values import Array, UnsupportedError
 
 #: Types that NumPy has, with the bytes that files have.
@@ -193,7 +193,9 @@ def _place(tensor: TensorProto, base: Path | None) -> tuple[Path, int, int]:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
         size = path.stat().st_size
     except (OSError, ValueError) as error:
-        raise FileFormatError(f"load: external data of tensor {tensor.name!r} must be readable, got: {error}") from error
+        raise FileFormatError(
+            f"load: external data of tensor {tensor.name!r} must be readable, got: {one_line(error)}"
+        ) from error
     if offset < 0 or offset > size or length > size - offset:
         raise FileFormatError(f"load: tensor {tensor.name!r} must be inside of {location!r}, a file of {size} bytes")
     return path, offset, size - offset if length < 0 else length
