@@ -14,7 +14,7 @@ def images(*shape: int) -> nn.Variable:
 
 def is_fast(name: str) -> bool:
     """Return whether it is one of the methods for convolutions."""
-    return name in ("Winograd", "unfolded product") or (name.startswith("oneDNN ") and "ref" not in name)
+    return name in ("Winograd", "unfolded product", "sliding kernel") or (name.startswith("oneDNN ") and "ref" not in name)
 
 
 def test_explain_and_the_profiler_name_the_implementation() -> None:

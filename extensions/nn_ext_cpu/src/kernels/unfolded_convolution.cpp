@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/check.hpp"
+#include "support/sliding.hpp"
 #include "support/unfolding.hpp"
 
 namespace nn_cpu {
@@ -35,6 +36,8 @@ struct Operands {
     weight = {weights.strides[0] * filters, weights.strides[0], weights.strides[1], spatial(weights.strides)};
   }
 
+  std::string implementation() const { return is_sliding(shape) ? "sliding kernel" : "unfolded product"; }
+
   double cost() const {
     return 2000.0 + static_cast<double>(shape.batch * shape.groups * shape.small_channels * shape.large_channels) *
                         static_cast<double>(shape.taps() * count(shape.small_size)) / 50.0;
@@ -63,7 +66,7 @@ class Convolution : public Op {
     }
   }
 
-  std::string implementation() const override { return "unfolded product"; }
+  std::string implementation() const override { return of_.implementation(); }
 
   double cost() const override { return of_.cost(); }
 
@@ -98,7 +101,7 @@ class ConvolutionBackward : public Op {
     if (dbias != nullptr) sum(dy, dbias);
   }
 
-  std::string implementation() const override { return "unfolded product"; }
+  std::string implementation() const override { return of_.implementation(); }
 
   double cost() const override { return 2 * of_.cost(); }
 

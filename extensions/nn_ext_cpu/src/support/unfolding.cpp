@@ -7,6 +7,7 @@
 #include "support/grid.hpp"
 #include "support/parallel.hpp"
 #include "support/scratch.hpp"
+#include "support/sliding.hpp"
 
 namespace nn_cpu {
 namespace {
@@ -300,6 +301,7 @@ ImageLayout::ImageLayout(const ArrayDesc& image)
 template <class T>
 void unfold_down(const Unfolding& u, const T* large, const ImageLayout& large_layout, const T* weight,
                  const WeightLayout& w, const T* bias, T* small, const ImageLayout& small_layout) {
+  if (is_sliding(u)) return slide_down(u, large, large_layout, weight, w, bias, small, small_layout);
   Direction<T>{{grid_down(u)}, u.batch, u.groups,    u.large_channels, u.small_channels, large,
                large_layout,   weight,  w.group,     w.large,          w.small,          w.kernel,
                bias,           small,   small_layout}
@@ -309,6 +311,7 @@ void unfold_down(const Unfolding& u, const T* large, const ImageLayout& large_la
 template <class T>
 void unfold_up(const Unfolding& u, const T* small, const ImageLayout& small_layout, const T* weight,
                const WeightLayout& w, const T* bias, T* large, const ImageLayout& large_layout) {
+  if (is_sliding(u)) return slide_up(u, small, small_layout, weight, w, bias, large, large_layout);
   if (is_better_folded(u)) return fold_up(u, small, small_layout, weight, w, bias, large, large_layout);
   Direction<T>{grids_up(u),  u.batch, u.groups,    u.small_channels, u.large_channels, small,
                small_layout, weight,  w.group,     w.small,          w.large,          w.kernel,
@@ -319,6 +322,7 @@ void unfold_up(const Unfolding& u, const T* small, const ImageLayout& small_layo
 template <class T>
 void unfold_weights(const Unfolding& u, const T* small, const ImageLayout& small_layout, const T* large,
                     const ImageLayout& large_layout, T* dweight, const WeightLayout& w) {
+  if (is_sliding(u)) return slide_weights(u, small, small_layout, large, large_layout, dweight, w);
   const WeightGradient<T> gradient(u, small, small_layout, large, large_layout);
   if (u.groups >= num_threads()) {
     parallel_for(u.groups, 1, [&](int64_t begin, int64_t end, int) {

@@ -56,6 +56,12 @@ struct PoolShape {
   bool mean, counts_pad;
 };
 
+/// A plane of results (rows, columns), a kernel (kh, kw) whose taps are dh rows and dw columns apart, and the elements
+/// between rows of what is read and of the results; see vector/slide.cpp.
+struct SlideShape {
+  int64_t rows, columns, kh, kw, dh, dw, ldx, ldy;
+};
+
 /// Columns of a panel: a matrix is cut into panels so that each of them is one piece of memory; see vector/gemm.cpp.
 constexpr int64_t kPanelColumns = 32;
 
@@ -174,6 +180,9 @@ struct NumberLoops {
   void (*sum_pool)(const PoolShape& shape, const T* x, T* y, int64_t lanes);
   void (*sum_pool_backward)(const PoolShape& shape, const T* dy, T* dx, int64_t lanes);
   void (*transpose)(const T* x, int64_t rows, int64_t columns, int64_t ldx, T* y, int64_t ldy);
+  // a kernel slid over a plane, see vector/slide.cpp
+  void (*slide)(const SlideShape& shape, const T* x, const T* w, T* y);
+  void (*slide_gradient)(const SlideShape& shape, const T* x, const T* dy, double* sums);
   // products of few rows, see vector/gemm.cpp
   void (*streamed_product)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
                            int64_t ldb, T* c, int64_t ldc);

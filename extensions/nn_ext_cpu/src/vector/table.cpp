@@ -82,6 +82,10 @@ void panel_product(int64_t, int64_t, int64_t, const float*, int64_t, const float
 template <class T>
 void dot_product(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, bool, T*, int64_t);
 template <class T>
+void slide(const SlideShape&, const T*, const T*, T*);
+template <class T>
+void slide_gradient(const SlideShape&, const T*, const T*, double*);
+template <class T>
 void transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);
 const IntegerLoops& integers();
 WinogradLoops winograd4();
@@ -138,6 +142,8 @@ NumberLoops<T> number_loops() {
   loops.softmax_row_gradient = softmax_row_gradient<T>;
   loops.standardize_short = standardize_short<T>;
   loops.standardize_short_gradient = standardize_short_gradient<T>;
+  loops.slide = slide<T>;
+  loops.slide_gradient = slide_gradient<T>;
   loops.transpose = transpose<T>;
   loops.streamed_product = streamed_product<T>;
   loops.dot_product = dot_product<T>;
