@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -98,17 +98,23 @@ class StopSignals:
         self.is_expired, self.is_asked = expired, self.is_asked or asked
         return received or expired
 
-    def leave(self, message: str) -> None:
-        """After a signal or the time limit, end the program.
+    def leave(self, message: str, wait: Callable[[], None] | None = None) -> None:
+        """After a signal or the time limit, say so and end the program.
 
         By KeyboardInterrupt after Ctrl-C; by the exit status NN_CORE_REQUEUE_STATUS (75), which asks for another start, after
         the time limit and SIGUSR1; by 128 and the number of the signal after others.
+
+        Args:
+            message: What has ended, to be told before "by SIGTERM".
+            wait: Is called after the message: several ranks wait for each other, since the first that ends may end the others.
         """
         if self.received is None and not self.is_expired:
             return
         received = self.received
         self._restore()
         logger.warning("%s by %s", message, "its time limit" if received is None else received.name)
+        if wait is not None:
+            wait()
         if received == signal.SIGINT:
             raise KeyboardInterrupt
         if received is None or _is_notice(received):

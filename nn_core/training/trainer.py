@@ -293,7 +293,8 @@ class Trainer:
                 call_each(entries, "leave", self)
             else:
                 self._finish(entries)
-            signals.leave(f"training was interrupted after iteration {self.iteration}")
+            # ranks that have saved may still raise or say something, which is lost if another one ends the job meanwhile
+            signals.leave(f"training was interrupted after iteration {self.iteration}", self._wait_for_all)
 
     def _wait_for_all(self) -> None:
         """Wait until rank 0 has written: a rank that leaves before would end it, since launchers end jobs as a whole."""

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -194,6 +195,30 @@ def test_all_ranks_stop_after_the_same_iteration(tmp_path):
         return trainer.iteration
 
     assert len(set(LocalCommunicator.run(2, values))) == 1
+
+
+def test_no_rank_leaves_before_all_have_said_what_they_must(tmp_path):
+    """Launchers end a job as a whole: what rank 0 says of its last checkpoint is lost if another rank has left by then."""
+    order = []
+
+    class Last:
+        def __call__(self, trainer):
+            pass
+
+        def leave(self, trainer):
+            if trainer.updater.comm.rank == 0:
+                time.sleep(0.5)
+            order.append("told")
+
+    def run(comm):
+        with make_data() as data:
+            updater, _, _ = make_updater(comm, 2, data, shards=4)
+            with pytest.raises(SystemExit):
+                Trainer(updater, every(10**6), tmp_path, [Last()]).run(time_limit="0.2s")
+        order.append("left")
+
+    LocalCommunicator.run(2, run)
+    assert order == ["told", "told", "left", "left"]
 
 
 def test_ranks_report_the_same_names():
