@@ -66,6 +66,14 @@ def test_what_cannot_be_read_costs_its_package_only(path, caplog, content, named
     assert "\x1b" not in caplog.text
 
 
+@pytest.mark.parametrize(("stem", "advice"), [("cafe-2.0", "pip uninstall cafe"), (";rm -rf x", "remove its metadata from ")])
+def test_the_doctor_advises_to_remove_a_package_by_its_name(path, stem, advice):
+    package(path, stem, f"[{GROUP}]\ncaf = cafe\n".encode("utf-16"), None)
+    names()
+    (row,) = doctor._passed_over()
+    assert row.advice in (advice, f"{advice}{path}")
+
+
 def test_a_mark_of_byte_order_in_front_is_no_part_of_a_group(path):
     package(path, "cafe-2.0", f"\ufeff[{GROUP}]\ncafe = cafe\n", b"Name: cafe\nVersion: 2.0\n")
     assert "cafe" in names()
@@ -90,6 +98,17 @@ def test_the_folder_names_a_package_whose_metadata_does_not(path, about):
     package(path, "nn_ext_other-3.1", f"[{GROUP}]\nother = nn_ext_other\n", about)
     installed.forget()
     assert packages(installed.installed_plugins()["other"]) == ["nn-ext-other 3.1"]
+
+
+@pytest.mark.parametrize("group", [GROUP, INDEX])
+def test_a_package_with_a_flood_of_entry_points_is_passed_over(path, monkeypatch, group):
+    monkeypatch.setattr(metadata, "MAX_LINES", 500)
+    names()
+    package(path, "most-1.0", f"[{GROUP}]\nmost = most\n[{INDEX}]\n" + "".join(f"functions.f{i} = most\n" for i in range(499)))
+    package(path, "flood-1.0", f"[{group}]\n" + "".join(f"p{i} = flood\n" for i in range(501)))
+    assert {"sound", "most"} <= names() and "p0" not in names()
+    (fault,) = installed.faults()
+    assert fault.is_ours and fault.reason.startswith("entry_points.txt: must have at most 500 lines in nn_core.extensions and")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

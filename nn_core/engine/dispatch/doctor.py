@@ -19,6 +19,7 @@ from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, package_names, packages
 from nn_core.engine.runtime import installed
 from nn_core.engine.runtime.children import python_command
+from nn_core.engine.runtime.metadata import UNNAMED
 from nn_core.errors import BackendNotFoundError, NNCoreError
 from nn_core.settings import settings
 
@@ -98,7 +99,7 @@ def _passed_over() -> Iterator[Finding]:
     for fault in installed.faults():
         package = fault.package.partition(" ")[0]
         advice = f"pip uninstall {package}" if fault.is_ours else "it has nothing to do with nn_core"
-        if installed.is_named_like_ours(package):  # pip would remove ours
+        if fault.package.startswith(UNNAMED) or installed.is_named_like_ours(package):  # pip would remove nothing, or ours
             advice = f"remove its metadata from {fault.folder}"
         state = State.BROKEN if fault.is_ours else State.IGNORED
         yield Finding("metadata", fault.package, state, f"passed over: {fault.reason}", advice=advice)

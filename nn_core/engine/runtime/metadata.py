@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +19,10 @@ from nn_core.errors import quoted
 
 #: Longer files of entry points are not read: the index of a plugin with 2,000 operators has a hundredth of it.
 MAX_BYTES: Final = 16 * 2**20
+#: Nor are packages followed that have more entry points for us: every process that looks for a plugin reads all of them.
+MAX_LINES: Final = 20_000
+#: Stands for the name of a package that states no valid one.
+UNNAMED: Final = "an unnamed package"
 _ENTRY_POINTS: Final = "entry_points.txt"
 _METADATA: Final = ("METADATA", "PKG-INFO")
 _PROJECT: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
@@ -95,7 +100,9 @@ def scan(groups: Collection[str], objection: Callable[[EntryPoint], str]) -> Sca
     found: dict[str, list[_Lines]] = {}
     for distribution in _distributions(faults):
         try:
-            lines = tuple(_lines_of(_text_of(distribution, _ENTRY_POINTS), groups))
+            lines = tuple(islice(_lines_of(_text_of(distribution, _ENTRY_POINTS), groups), MAX_LINES + 1))
+            if len(lines) > MAX_LINES:
+                raise ValueError(f"must have at most {MAX_LINES} lines in {' and '.join(sorted(groups))}, got more")
         except Exception as error:  # metadata is read by classes of other packages too
             faults.append(_fault_of(distribution, error))
             continue
@@ -188,7 +195,7 @@ def _identity_of(distribution: Any) -> tuple[str, str]:
     except Exception:  # not UTF-8, no permission, or a class of another package
         name, version = "", ""
     if not _PROJECT.fullmatch(name):
-        name = stem.replace("_", "-") if _PROJECT.fullmatch(stem) else "an unnamed package"
+        name = stem.replace("_", "-") if _PROJECT.fullmatch(stem) else UNNAMED
     if not _VERSION.fullmatch(version):
         version = rest.partition("-")[0] if _VERSION.fullmatch(rest.partition("-")[0]) else ""
     return name, version
@@ -244,7 +251,8 @@ def _fault_of(distribution: Any, error: Exception) -> Fault:
     # whoever saved the file in another encoding wrote the name of the group all the same
     is_ours = path is not None and b"nn_core." in _bytes_of(path / _ENTRY_POINTS).replace(b"\0", b"")
     reason = str(error) if type(error) is ValueError else type(error).__name__
-    return Fault(quoted(_stem_of(distribution) or "an unnamed package"), f"{_ENTRY_POINTS}: {reason}", is_ours)
+    package = " ".join(filter(None, _identity_of(distribution)))
+    return Fault(package, f"{_ENTRY_POINTS}: {reason}", is_ours, str(path.resolve().parent) if path else "")
 
 
 def _bytes_of(path: Path) -> bytes:
