@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described, door
+from nn_core.engine.error_messages.refusal import described, door, fitted
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.runtime.context_values import Mode
 from nn_core.engine.runtime.installed import default_backends
@@ -174,6 +174,7 @@ def context_scope(ctx: Context | str) -> AbstractContextManager[Context | None]:
     return _current.scope(checked_context("context_scope", ctx))
 
 
+@fitted
 def set_default_context(ctx: Context | str) -> None:
     """Make `ctx` the context of the whole process wherever no scope says otherwise.
 

@@ -33,7 +33,7 @@ from nn_core.engine.dispatch.kinds import WordInfo as WordInfo
 from nn_core.engine.dispatch.known import KnownOperators as KnownOperators
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.plugin_manager import forget_prepared as forget_prepared
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.runtime.caches import Cache as Cache
 from nn_core.engine.runtime.caches import register_cache as register_cache
 from nn_core.engine.runtime.children import python_command as python_command
@@ -230,6 +230,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+@fitted
 def register(module: ModuleType | str, name: str | None = None) -> None:
     """Take over a module as a plugin of this process, in notebooks, tests and frozen programs.
 
@@ -263,6 +264,7 @@ def register(module: ModuleType | str, name: str | None = None) -> None:
     PLUGINS.register(module, name or module.__name__.rpartition(".")[2].removeprefix("nn_ext_"))
 
 
+@fitted
 def refresh() -> None:
     """Look again at what is installed, without a new process.
 
@@ -276,6 +278,7 @@ def refresh() -> None:
     PLUGINS.refresh()
 
 
+@fitted
 def unregister(name: str) -> None:
     """Forget a plugin that was registered by `register`, or an installed one until `refresh` is called.
 
@@ -292,6 +295,7 @@ def unregister(name: str) -> None:
     PLUGINS.unregister(name)
 
 
+@fitted
 def list_offers(kind: str) -> dict[str, str]:
     """Return the offers of plugins of one kind ("communicators"), by ``plugin.name``, with descriptions; no target is
     imported.
@@ -307,6 +311,7 @@ def list_offers(kind: str) -> dict[str, str]:
     return {offer.full_name: offer.info.description for offer in PLUGINS.offered(_known(kind))}
 
 
+@fitted
 def find_extension(kind: str, name: str, part: str = "target") -> Any:
     """Return the object that a plugin offers as `name`, or ``plugin.name``, imported now.
 
@@ -333,6 +338,7 @@ def find_extension(kind: str, name: str, part: str = "target") -> Any:
     return found
 
 
+@fitted
 def axis_lengths(command: str, given: Sequence[str]) -> dict[str, int]:
     """Return the lengths of axes by name, as commands take them in their option ``--dimension``.
 
@@ -357,6 +363,7 @@ def axis_lengths(command: str, given: Sequence[str]) -> dict[str, int]:
     return found
 
 
+@fitted
 def function_spec(name: str) -> FunctionSpec | None:
     """Return the specification of the operator that files call `name` ("Convolution"), of the core or of a plugin.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nn_core.context import TYPE_CONFIGS, Context
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.error_messages.overlooked import overlook
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, PluginError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["get_extension_context", "import_extension_module", "list_extensions"]
 
 
+@fitted
 def get_extension_context(ext_name: str, **kw: object) -> Context:
     """Ask an extension for the context that it recommends; it is loaded, and fails here if it has to.
 
@@ -57,6 +59,7 @@ def context_named(text: str) -> Context:
     return get_extension_context(name, **({"type_config": type_config} if colon else {}))
 
 
+@fitted
 def import_extension_module(ext_name: str) -> ModuleType:
     """Import the package of an extension; operators that it brings are in ``nn_core.functions`` from then on.
 
@@ -73,6 +76,7 @@ def import_extension_module(ext_name: str) -> ModuleType:
     return import_module(module.__package__) if module.__package__ else module
 
 
+@fitted
 def list_extensions() -> list[str]:
     """Names of the installed extensions, sorted; nothing is imported.
 

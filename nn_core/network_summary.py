@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nn_core.core.members import found_in
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.modes import auto_forward
 from nn_core.engine.graph.node import Node
 from nn_core.engine.graph.parameter_sources import parameters_of
@@ -92,6 +93,7 @@ class Summary:
     __repr__ = __str__
 
 
+@fitted
 def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
     """Summarize the graph of a variable, or of a module applied to inputs, or parameters alone.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, NoReturn
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.context_values import Ambient
 from nn_core.engine.runtime.environment import (
     read_address,
@@ -199,6 +200,7 @@ def is_enabled(optimization: str) -> bool:
     return optimization not in disabled_optimizations()
 
 
+@fitted
 @contextmanager
 def without(*optimizations: str) -> Iterator[None]:
     """Do without some of `OPTIMIZATIONS` in a ``with`` block, in all threads of the process.
@@ -257,6 +259,7 @@ def _openmp_limit(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
         yield int(text), f"OMP_NUM_THREADS={text}"
 
 
+@fitted
 def set_num_threads(threads: int) -> None:
     """Change how many threads a native kernel may use, in all threads of the process and on every backend.
 
@@ -273,6 +276,7 @@ def set_num_threads(threads: int) -> None:
     _set(_NUM_THREADS, threads, num_threads())
 
 
+@fitted
 def cache_mb() -> int:
     """Return how many megabytes the caches of this process may take together.
 
@@ -290,6 +294,7 @@ def _default_cache_mb() -> int:
     return _CACHE_MB_AT_MOST if limit is None else max(1, min(_CACHE_MB_AT_MOST, limit // 8 // 2**20))
 
 
+@fitted
 def set_cache_mb(megabytes: int) -> None:
     """Change how many megabytes the caches of this process may take together; what is too much is dropped.
 
@@ -320,6 +325,7 @@ def is_deterministic() -> bool:
     return _DETERMINISTIC[0] if _DETERMINISTIC else settings().deterministic
 
 
+@fitted
 def set_deterministic(deterministic: bool) -> None:
     """Let results of CPU kernels be the same to the last bit on any number of threads, or not, in all threads of the process.
 
@@ -433,6 +439,7 @@ def set_switches(values: Iterable[Iterable[Any]]) -> None:
 _STRICT_SHAPES: Final[Ambient[bool | None]] = Ambient("strict_shapes", None)
 
 
+@fitted
 def strict_shapes(strict: bool = True) -> AbstractContextManager[bool | None]:
     """Inside the ``with`` block, refuse to broadcast values that are assigned to an array (``x.d = values``).
 

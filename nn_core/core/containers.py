@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from nn_core.core.members import Path, found_in
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import described, door
+from nn_core.engine.error_messages.refusal import described, door, fitted
 from nn_core.errors import ArgumentError, UnknownNameError
 
 
@@ -30,6 +30,7 @@ class ModuleList(Module):
         (['0', '1', '2'], 3)
     """
 
+    @fitted
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         self._modules: list[Module] = []
         self.extend(modules)
@@ -97,6 +98,7 @@ class ModuleDict(Module):
         (['mask', 'box'], '@box')
     """
 
+    @fitted
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         self._modules: dict[str, Module] = {}
         if modules is not None:

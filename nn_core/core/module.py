@@ -20,7 +20,7 @@ from nn_core.core.memo import ParamMemo as ParamMemo
 from nn_core.core.memo import insert_parent_name as insert_parent_name
 from nn_core.core.names_elsewhere import NamesElsewhere
 from nn_core.core.tree import html_tree, shown, tree
-from nn_core.engine.error_messages.refusal import checked_flag, door
+from nn_core.engine.error_messages.refusal import checked_flag, door, require_call
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import HOLDERS
 from nn_core.errors import ArgumentError
@@ -122,7 +122,11 @@ class Module(NamesElsewhere):
         if "_grows" in self.__dict__:
             _ = self.submodules  # those that were added answer for this module from now on
         with parameter_scope("", scope=self.parameter_scope):
-            result = self.call(*args, **kwargs)
+            try:
+                result = self.call(*args, **kwargs)
+            except TypeError:
+                require_call(self, args, kwargs)
+                raise
         if self.__dict__.pop("_evaluates", False):  # the first call shows it, and walking through a graph takes time
             warn_of_training(self, (args, kwargs), result)
         return result

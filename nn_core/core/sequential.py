@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from nn_core.core.module import Module
 from nn_core.core.tree import name_of, shown
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, NNCoreError, SignatureError
 
 #: How the line about a layer begins.
@@ -58,6 +58,7 @@ class Sequential(Module):
         ['@affine_0/affine/W', '@affine_0/affine/b', '@affine_2/affine/W', '@affine_2/affine/b']
     """
 
+    @fitted
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         for position, given in enumerate(args):
             if isinstance(given, tuple) and len(given) != 2:

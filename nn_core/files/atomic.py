@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, DiskFullError, FileFormatError, HostMemoryError, MissingFileError, one_line, quoted
 from nn_core.files.entries import PathOrFile
 
@@ -38,6 +39,7 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
+@fitted
 @contextmanager
 def atomic_writer(target: PathOrFile, n_bytes: int = 0) -> Iterator[IO[bytes]]:
     """Open a file to write to that replaces `target` only when the block ends without an exception.
@@ -143,6 +145,7 @@ def _shown(path: str | os.PathLike[str]) -> str:
     return text if len(text) <= _LONGEST_PATH else quoted(text)
 
 
+@fitted
 def open_to_read(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a regular file for reading.
 

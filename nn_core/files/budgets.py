@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from nn_core.engine.error_messages.refusal import fitted, fitted_constructor
 from nn_core.engine.runtime.context_values import Ambient
 from nn_core.errors import ArgumentError, FileFormatError
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Bounds of all that reading a file may take.
@@ -68,6 +70,7 @@ _BUDGET: Final[Ambient[Budget]] = Ambient("reading budget", Budget())
 _NAMES: Final = tuple(entry.name for entry in fields(Budget))
 
 
+@fitted
 def budget() -> Budget:
     """Return the budget of what is read here; extensions use it in their readers.
 
@@ -78,6 +81,7 @@ def budget() -> Budget:
     return _BUDGET.get()
 
 
+@fitted
 def reading_budget(**most: int) -> AbstractContextManager[Budget]:
     """Read with another budget inside a ``with`` block.
 

@@ -8,6 +8,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import fitted_constructor
 from nn_core.errors import FileFormatError
 from nn_core.files.memory_file import crc32
 
@@ -15,6 +16,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 PathOrFile: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
+@fitted_constructor
 @dataclass(slots=True)
 class Entry:
     """One array of a file and the plain values stored with it.

@@ -13,7 +13,7 @@ import numpy as np
 from nn_core.engine.dispatch.exception_text import message_of
 from nn_core.engine.dispatch.missing import absence
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, DTypeError, FileFormatError, PluginError, quoted
 from nn_core.files.atomic import atomic_writer, open_to_read, remove_leftovers
 from nn_core.files.budgets import budget
@@ -94,6 +94,7 @@ def _hint_for_unknown(extension: str) -> str:
     return "other formats come from plugins; install the package that wrote the file"
 
 
+@fitted
 def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: str) -> None:
     """Write `entries` to `target` in the format of `extension`, atomically.
 
@@ -122,6 +123,7 @@ def write_entries(target: PathOrFile, entries: Mapping[str, Entry], extension: s
         write(file, stored)
 
 
+@fitted
 def read_entries(source: PathOrFile, extension: str) -> Entries:
     """Read all entries of `source`; a damaged or foreign file gives a FileFormatError that names it.
 

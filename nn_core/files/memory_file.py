@@ -10,6 +10,7 @@ except ImportError:
     from zlib import crc32 as _crc32
 
 from nn_core.engine.arrays.synced import host_empty
+from nn_core.engine.error_messages.refusal import fitted
 
 
 def crc32(contents: Any, before: int = 0) -> int:
@@ -67,6 +68,7 @@ class MemoryFile(io.RawIOBase):
         return len(piece)
 
 
+@fitted
 def contents_of(file: IO[bytes]) -> tuple[memoryview, bool]:
     """Read all that follows the position of a file, and tell whether that is memory of its own: who keeps a part copies it.
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import HostMemoryError, NNCoreError, cut, escaped
 
 
+@fitted
 @contextmanager
 def naming_file(source: Any) -> Iterator[None]:
     """Add the name of a file to errors of nn_core that lack it, and cut those that repeat much of its contents.

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import FileFormatError
 
 _WINDOWS: Final = os.name == "nt"
@@ -16,6 +17,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _MAX_BYTES: Final = 255
 
 
+@fitted
 def path_below(folder: str | os.PathLike[str], name: str) -> Path:
     r"""Return the path below `folder` that a name from a file stands for.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from nn_core.context import get_current_context
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.modes import get_auto_forward
 
 __all__ = ["function_api", "get_auto_forward", "get_current_context"]
@@ -12,6 +13,7 @@ __all__ = ["function_api", "get_auto_forward", "get_current_context"]
 Result = TypeVar("Result")
 
 
+@fitted
 def function_api(func: Callable[..., Result]) -> Callable[..., Result]:
     """Decorate a function so that it gets the current context as its first argument.
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted
 from nn_core.engine.graph.parameter_sources import HasParameters, ParameterSource, parameters_of
 from nn_core.errors import ArgumentError
 from nn_core.files import Entry, PathOrFile, naming_file
@@ -75,6 +75,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_GATE.reset)
 
 
+@fitted
 def hold_parameters() -> AbstractContextManager[None]:
     """Keep `swap_parameters` of other threads waiting inside a ``with`` block, so that all in it sees the same parameters.
 

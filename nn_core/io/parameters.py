@@ -11,7 +11,7 @@ import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, FileFormatError, ShapeError
@@ -269,6 +269,7 @@ def load_into(
     return report
 
 
+@fitted
 def parameter_of(entry: Entry) -> Variable:
     """Return a new parameter with the values of an array of a file; it is to be trained unless the file says otherwise.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_constructor
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.logger import logger
 from nn_core.models.layers import Layers
@@ -17,6 +17,7 @@ from nn_core.parametric_functions.scope import Scope, get_parameter, get_paramet
 from nn_core.variable import Variable
 
 
+@fitted_constructor
 @dataclass(frozen=True)
 class BuiltNetwork:
     """A network that was built.
@@ -79,6 +80,7 @@ class PretrainedModel(ABC):
     #: Length of both axes of the images for which the network was made.
     image_size: ClassVar[int]
 
+    @fitted
     def __init__(self, weights: Weights = PRETRAINED) -> None:
         self._scope: Scope = {}
         self._filled: set[str] = set()

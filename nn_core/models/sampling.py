@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nn_core.engine.error_messages.refusal import checked_count, described
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.errors import ArgumentError
 
@@ -39,6 +39,7 @@ class Sampler:
         [1]
     """
 
+    @fitted
     def __init__(self, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None) -> None:
         self._temperature = _number("temperature", temperature)
         if not 0 <= self._temperature < np.inf:

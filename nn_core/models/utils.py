@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError
 from nn_core.settings import is_nnabla_program, settings
 from nn_core.utils.download import get_data_home
 
 
+@fitted
 def get_model_home() -> str:
     """Return the folder of the files of weights, ``nnp_models`` in that of `nn_core.utils.download.get_data_home`; made if
     needed.
@@ -22,6 +24,7 @@ def get_model_home() -> str:
     return str(folder)
 
 
+@fitted
 def get_model_url_base_from_env() -> str | None:
     """Return the address in NN_CORE_MODELS_URL_BASE, with a slash at the end; None when there is none.
 
@@ -36,6 +39,7 @@ def get_model_url_base_from_env() -> str | None:
     return None if base is None else base.rstrip("/") + "/"
 
 
+@fitted
 def get_model_url_base() -> str:
     """Return the address below which the files of weights are, as NN_CORE_MODELS_URL_BASE says; nothing is fetched without it.
 

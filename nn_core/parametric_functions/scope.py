@@ -15,7 +15,7 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.shapes import checked_shape
 from nn_core.engine.dispatch.blame import require_real
 from nn_core.engine.dispatch.supplied import plugin_of
-from nn_core.engine.error_messages.refusal import FOREIGN, checked_flag, described, door, raise_refusal, require_fit
+from nn_core.engine.error_messages.refusal import FOREIGN, checked_flag, described, door, fitted, raise_refusal, require_fit
 from nn_core.engine.error_messages.whole import with_whole_numbers
 from nn_core.engine.graph.imperative import call_at_once, has_ndarray
 from nn_core.engine.graph.modes import NO_GRAD
@@ -165,6 +165,7 @@ def get_parameter(key: str) -> Variable | None:
     return found
 
 
+@fitted
 def set_parameter(key: str, param: Variable) -> None:
     """Make `param` the parameter called `key` in the current scope, in place of an older one.
 
@@ -190,6 +191,7 @@ def set_parameter(key: str, param: Variable) -> None:
     scope[name] = param
 
 
+@fitted
 def pop_parameter(key: str) -> Any:
     """Take the parameter or the whole scope called `key` out of the current scope; None when there is none.
 
@@ -205,6 +207,7 @@ def pop_parameter(key: str) -> Any:
     return None if scope is None else scope.pop(name, None)
 
 
+@fitted
 def clear_parameters() -> None:
     """Forget all parameters of the current scope and of those inside it.
 
@@ -354,6 +357,7 @@ class Parametric(Protocol[P, R_co]):
     def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R_co: ...
 
 
+@fitted
 def parametric_function_api(
     scope_name: str | None = None, param_desc: Sequence[tuple[str, str, str, bool]] | None = None
 ) -> Callable[[Callable[P, R]], Parametric[P, R]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError
 
 Hook: TypeAlias = Callable[[], object]
@@ -12,6 +12,7 @@ PRE_HOOKS: dict[str, Hook] = {}
 POST_HOOKS: dict[str, Hook] = {}
 
 
+@fitted
 def set_solver_pre_hook(key: str, solver_pre_hook: Hook) -> None:
     """Call `solver_pre_hook()` before each change of a parameter or its gradient by a solver, until it is unset.
 
@@ -22,6 +23,7 @@ def set_solver_pre_hook(key: str, solver_pre_hook: Hook) -> None:
     PRE_HOOKS[key] = solver_pre_hook
 
 
+@fitted
 def unset_solver_pre_hook(key: str) -> None:
     """Remove the hook that was set under `key`.
 
@@ -32,6 +34,7 @@ def unset_solver_pre_hook(key: str) -> None:
     PRE_HOOKS.pop(key, None)
 
 
+@fitted
 def set_solver_post_hook(key: str, solver_post_hook: Hook) -> None:
     """Call `solver_post_hook()` after each change of a parameter or its gradient by a solver, until it is unset.
 
@@ -42,6 +45,7 @@ def set_solver_post_hook(key: str, solver_post_hook: Hook) -> None:
     POST_HOOKS[key] = solver_post_hook
 
 
+@fitted
 def unset_solver_post_hook(key: str) -> None:
     """Remove the hook that was set under `key`.
 

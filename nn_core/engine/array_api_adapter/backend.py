@@ -9,6 +9,7 @@ from nn_core.engine.array_api_adapter.array import AdaptedArray, Memory
 from nn_core.engine.array_api_adapter.library import Library, Update
 from nn_core.engine.array_api_adapter.namespace import AdaptedNamespace
 from nn_core.engine.arrays.casting import dtype_of
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.typing import Array, Kernel, Namespace, Shape
 
 
@@ -36,6 +37,7 @@ class AdaptedBackend:
         [1.0, 2.0, 2.0]
     """
 
+    @fitted
     def __init__(
         self,
         name: str,

@@ -29,6 +29,7 @@ from nn_core.engine.dispatch.kinds import (
     ViewerInfo,
     WordInfo,
 )
+from nn_core.engine.error_messages.refusal import fitted_constructor
 from nn_core.typing import Backend, Kernel, Refusal
 
 #: The numbers that plugins may state as PLUGIN_API. A new one comes with each change of the door that old plugins need not
@@ -50,6 +51,7 @@ def no_devices() -> Sequence[str]:
     return ()
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendInfo:
     """A backend, described before anything of it is loaded.
@@ -88,6 +90,7 @@ class BackendInfo:
     devices: Callable[[], Sequence[str]] = no_devices
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionPackage:
     """Operators that a plugin adds.

@@ -6,6 +6,8 @@ from re import Pattern
 from re import compile as pattern
 from typing import Any, Final, TypeAlias
 
+from nn_core.engine.error_messages.refusal import fitted_constructor
+
 #: The target of a description: the object itself, or "package.module:attribute", which is imported when it is first used.
 ImportTarget: TypeAlias = str | Callable[..., Any]
 
@@ -28,6 +30,7 @@ class ExtensionInfo:
         return (self.name,)
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormatInfo(ExtensionInfo):
     """A format of files, found by their extension; leave out what it cannot do.
@@ -72,6 +75,7 @@ class TargetInfo(ExtensionInfo):
     target: ImportTarget
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandInfo(TargetInfo):
     """A subcommand of ``nn-core``; `target` is a click command.
@@ -91,6 +95,7 @@ class CommandInfo(TargetInfo):
     help: str
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeInfo(TargetInfo):
     """A function made of other functions, found as ``F.name``; `target` is a function of Variables or NdArrays.
@@ -107,6 +112,7 @@ class CompositeInfo(TargetInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParametricFunctionInfo(TargetInfo):
     """A layer, found as ``PF.name``; `target` is a function, usually made by ``parametric_function_api``.
@@ -121,6 +127,7 @@ class ParametricFunctionInfo(TargetInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolverInfo(TargetInfo):
     """A solver, found as ``S.name``; `target` is a subclass of ``nn_core.solver.Solver``.
@@ -140,6 +147,7 @@ class SolverInfo(TargetInfo):
     updates: Mapping[str, ImportTarget] = field(default_factory=dict)
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializerInfo(TargetInfo):
     """An initializer, found as ``nn_core.initializer.name``; `target` makes a callable that takes a shape.
@@ -154,6 +162,7 @@ class InitializerInfo(TargetInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerInfo(TargetInfo):
     """A learning-rate scheduler, found in ``nn_core.utils.learning_rate_scheduler``; `target` is its class.
@@ -168,6 +177,7 @@ class SchedulerInfo(TargetInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunicatorInfo(TargetInfo):
     """An engine of data-parallel training; `target` makes an `nn_core.communicators.Engine` from a context.
@@ -204,6 +214,7 @@ class RoleInfo(TargetInfo):
     role: str
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingInfo(RoleInfo):
     """A part of the trainer, which ``trainer.extend(name)`` adds; `target` is its class.
@@ -220,6 +231,7 @@ class TrainingInfo(RoleInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataInfo(RoleInfo):
     """A part of data loading.
@@ -241,6 +253,7 @@ class DataInfo(RoleInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassInfo(RoleInfo):
     """A change of graphs.
@@ -262,6 +275,7 @@ class PassInfo(RoleInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewerInfo(RoleInfo):
     """A way to look at things.
@@ -279,6 +293,7 @@ class ViewerInfo(RoleInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracerInfo(TargetInfo):
     """A tracer of functions: profilers, counters, exporters to systems that watch programs.
@@ -296,6 +311,7 @@ class TracerInfo(TargetInfo):
     """
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordInfo(ExtensionInfo):
     """A word for specifications of operators, "<plugin>.<word>"; `description` says what it means.

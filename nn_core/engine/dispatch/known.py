@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, Protocol
 
+from nn_core.engine.error_messages.refusal import fitted_constructor
 from nn_core.errors import PluginError
 from nn_core.operators.rules.arguments import resolve_args
 from nn_core.operators.spec.model import ArgSpec, ArgValue, FunctionSpec, InputSpec
@@ -24,6 +25,7 @@ class _HasShape(Protocol):
     def shape(self) -> Shape: ...
 
 
+@fitted_constructor
 @dataclasses.dataclass(frozen=True, slots=True)
 class KnownOperators:
     """The arguments and optional inputs of operators that a table reads; the others it refuses where a call sets them.

@@ -5,6 +5,7 @@ import threading
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.context_values import Mode
 from nn_core.engine.runtime.locks import fork_safe
 from nn_core.errors import FallbackError
@@ -40,6 +41,7 @@ class FallbackReport(tuple[Fallback, ...]):
         return "\n".join(map(str, self)) or "every function ran on the first choice of its context"
 
 
+@fitted
 def fallback_report() -> FallbackReport:
     """Return the functions that were set up below the first choice of their context, how often, and why.
 
@@ -58,6 +60,7 @@ def forget_fallbacks() -> None:
         _fallbacks.clear()
 
 
+@fitted
 def strict_dispatch(strict: bool = True) -> AbstractContextManager[bool | None]:
     """Inside the ``with`` block, refuse to run a function outside the device family of the first choice.
 

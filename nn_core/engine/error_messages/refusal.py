@@ -33,6 +33,7 @@ from nn_core.errors import (
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Exceptions that unchecked wrong arguments cause.
@@ -106,6 +107,12 @@ def fitted(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def fitted_constructor(cls: type[T]) -> type[T]:
+    """Decorate a class whose constructor cannot be decorated where it is defined, such as a dataclass: it is `fitted`."""
+    cls.__init__ = fitted(cls.__init__)  # type: ignore[method-assign]
+    return cls
 
 
 def speak_for(function: Callable[..., Any], error: BaseException) -> None:
@@ -198,9 +205,18 @@ def require_fit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     """Raise a SignatureError if a call, which has ended in a TypeError, does not fit the signature of `function`."""
     wanted = signature(function)
     title = _title(function)
-    if next(iter(wanted.parameters), None) == "self":  # no argument that the caller counts
+    if next(iter(wanted.parameters), None) in ("self", "cls"):  # no argument that the caller counts
         title = type(args[0]).__name__ if args and function.__name__ == "__init__" else title
         wanted, args = wanted.replace(parameters=list(wanted.parameters.values())[1:]), args[1:]
+    _require(wanted, title, args, kwargs)
+
+
+def require_call(called: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise a SignatureError if a call of an object, which has ended in a TypeError, does not fit its method `call`."""
+    _require(signature(called.call), type(called).__name__, args, kwargs)
+
+
+def _require(wanted: Signature, title: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     try:
         wanted.bind(*args, **kwargs)
     except TypeError as mismatch:

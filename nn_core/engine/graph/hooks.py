@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.graph.node import Node, invalidate
 from nn_core.errors import ArgumentError
 
@@ -19,6 +19,7 @@ PRE_HOOKS: dict[str, Hook] = {}
 POST_HOOKS: dict[str, Hook] = {}
 
 
+@fitted
 def set_function_pre_hook(key: str, function_pre_hook: Hook) -> None:
     """Call `function_pre_hook(function)` before every function that runs, until it is unset under `key`.
 
@@ -35,6 +36,7 @@ def set_function_pre_hook(key: str, function_pre_hook: Hook) -> None:
     invalidate()
 
 
+@fitted
 def unset_function_pre_hook(key: str) -> None:
     """Remove the hook that was set under `key`.
 
@@ -46,6 +48,7 @@ def unset_function_pre_hook(key: str) -> None:
     invalidate()
 
 
+@fitted
 def set_function_post_hook(key: str, function_post_hook: Hook) -> None:
     """Call `function_post_hook(function)` after every function that has run, until it is unset under `key`.
 
@@ -61,6 +64,7 @@ def set_function_post_hook(key: str, function_post_hook: Hook) -> None:
     invalidate()
 
 
+@fitted
 def unset_function_post_hook(key: str) -> None:
     """Remove the hook that was set under `key`.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nn_core.engine.arrays.casting import dtype_of
 from nn_core.engine.arrays.synced import Key, Space, SyncedArray
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.typing import Array, ArrayDesc, Shape
 
 #: A free block is used for a buffer only if it is at most this many times as large.
@@ -229,6 +230,7 @@ def n_bytes_of(buffer: Buffer) -> int:
 _ARENAS: Final["weakref.WeakSet[Arena]"] = weakref.WeakSet()
 
 
+@fitted
 def plan_memory(array_class: str, device_id: str = "0") -> list[int]:
     """Return the bytes that each plan of this process has taken for its values in the memory of one device.
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Final
 
-from nn_core.engine.error_messages.refusal import checked_flag
+from nn_core.engine.error_messages.refusal import checked_flag, fitted
 from nn_core.engine.runtime.context_values import Mode
 
 AUTO_FORWARD: Final[Mode[bool]] = Mode("auto_forward", False)
@@ -24,6 +24,7 @@ def auto_forward(auto: bool = True) -> AbstractContextManager[bool]:
     return AUTO_FORWARD.scope(checked_flag("auto_forward", auto))
 
 
+@fitted
 def set_auto_forward(auto: bool) -> None:
     """Compute functions at the moment they are called, from now on.
 
@@ -87,6 +88,7 @@ def recompute(recompute_: bool = True) -> AbstractContextManager[bool]:
     return RECOMPUTE.scope(checked_flag("recompute", recompute_))
 
 
+@fitted
 def set_global_recompute(recompute: bool) -> None:
     """Mark the outputs of all functions built from now on to be dropped and computed again in backward().
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.graph.python_function import PythonFunction
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
@@ -56,6 +56,7 @@ class _NumpyFunction(PythonFunction):
         return array
 
 
+@fitted
 def numpy_function(
     forward: Callable[..., Any],
     gradient: Callable[..., Any],

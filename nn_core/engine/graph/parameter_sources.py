@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.graph.node import Storage, Value
 from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, UnknownNameError
@@ -28,6 +28,7 @@ ParameterSource: TypeAlias = Mapping[str, Any] | HasParameters | str
 CURRENT_SCOPE: Final[list[Callable[[], Mapping[str, Any]]]] = []
 
 
+@fitted
 def parameters_of(
     function: str, source: ParameterSource | None, *, grad_only: bool = False, argument: str = "params"
 ) -> "dict[str, Variable]":

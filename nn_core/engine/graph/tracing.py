@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from nn_core.engine.dispatch.known import table_kernel
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
 from nn_core.engine.dispatch.registry import REGISTRY
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.locks import fork_safe
 from nn_core.errors import ArgumentError
 from nn_core.operators.spec.model import ArgValue, FunctionSpec
@@ -74,6 +75,7 @@ _CHANGING: Final = fork_safe(threading.Lock())
 _RUNNING: Final = threading.local()
 
 
+@fitted
 @contextmanager
 def trace_calls(listener: Callable[[TracedCall], object] | str) -> Iterator[Any]:
     """Let somebody see every function that runs inside a ``with`` block, in all threads.

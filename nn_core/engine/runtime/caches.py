@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from nn_core.engine.error_messages.refusal import fitted, fitted_constructor
 from nn_core.settings import WHEN_SWITCHED, cache_mb
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True)
 class Cache:
     """One cache of the process.
@@ -64,6 +66,7 @@ class CacheReport:
 _CACHES: Final[dict[str, Cache]] = {}
 
 
+@fitted
 def register_cache(cache: Cache) -> None:
     """Let a cache take part in the budget; a later one of its name takes its place.
 
@@ -87,6 +90,7 @@ def caches() -> list[CacheReport]:
     return [CacheReport(cache.name, cache.count(), cache.n_bytes()) for cache in _CACHES.values()]
 
 
+@fitted
 def clear_caches() -> None:
     """Drop all that is kept to be found again; it is made anew when it is needed.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
 from nn_core.models.imagenet.depth import chosen_depth
@@ -33,6 +34,7 @@ class ResNeXt(ImageNetBase):
         (1, 1000)
     """
 
+    @fitted
     def __init__(self, num_layers: int = 50, weights: Weights = PRETRAINED) -> None:
         self.num_layers = chosen_depth("ResNeXt", num_layers, _FORMS)
         super().__init__(weights)

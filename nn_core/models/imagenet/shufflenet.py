@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.functions import relu, reshape, transpose
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import ImageNetBase
@@ -33,6 +34,7 @@ class ShuffleNet(ImageNetBase):
         (1, 960, 7, 7)
     """
 
+    @fitted
     def __init__(self, scaling_factor: int = 10, weights: Weights = PRETRAINED) -> None:
         self.scaling_factor = chosen_depth("ShuffleNet", scaling_factor, _SCALES, "scaling_factor")
         super().__init__(weights)

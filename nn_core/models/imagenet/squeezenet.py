@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.base import N_CLASSES, ImageNetBase
@@ -45,6 +46,7 @@ class SqueezeNet(ImageNetBase):
 
     image_size = 227
 
+    @fitted
     def __init__(self, version: str = "v1.1", weights: Weights = PRETRAINED) -> None:
         self.version = chosen_depth("SqueezeNet", version, _VERSIONS, "version")
         self.final_size = _VERSIONS[version].final_size  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.functions import relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.depth import chosen_depth
@@ -34,6 +35,7 @@ class VGG(PlainNet):
 
     affine_names = ("classifier/0", "classifier/3", "classifier/6")
 
+    @fitted
     def __init__(self, num_layers: int = 11, weights: Weights = PRETRAINED) -> None:
         self.num_layers = chosen_depth("VGG", num_layers, _REPEATS)
         super().__init__(weights)

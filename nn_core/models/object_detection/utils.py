@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.data.images import resize_image
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.models.object_detection.draw_utils import DrawBoundingBoxes
 
@@ -14,6 +15,7 @@ Image = np.ndarray[Any, Any]
 _GREY = 127
 
 
+@fitted
 def letterbox(img_orig: Image, h: int, w: int) -> tuple[Image, int, int]:
     """Scale an image so that it fits, with its proportions, and put it on the middle of a grey one.
 
@@ -90,6 +92,7 @@ class LetterBoxTransform:
         [[0.5, 0.0, 1.0, 1.0]]
     """
 
+    @fitted
     def __init__(self, image: Image, height: int, width: int) -> None:
         self.image, self.new_w, self.new_h = letterbox(image, height, width)
         self._sizes = (image.shape[1], image.shape[0], width, height)
@@ -99,6 +102,7 @@ class LetterBoxTransform:
         return apply_inverse_letterbox_coordinate_transform(coords, *self._sizes)
 
 
+@fitted
 def draw_bounding_boxes(
     img: Image,
     bboxes: Image,

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 import nn_core.functions as F
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.models.base import Request
 from nn_core.models.imagenet.depth import chosen_depth
 from nn_core.models.layers import Layers, concatenated, max_pool
@@ -39,6 +40,7 @@ class YoloV2(ObjectDetection):
         (1, 30, 25)
     """
 
+    @fitted
     def __init__(self, dataset: str = "voc", weights: Weights = PRETRAINED) -> None:
         self.dataset = chosen_depth("YoloV2", dataset, _DATASETS, "dataset")
         self.n_categories, self.anchors = _DATASETS[dataset]

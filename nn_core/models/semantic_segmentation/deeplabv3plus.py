@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.functions import global_average_pooling, interpolate, relu
 from nn_core.models.base import Request
 from nn_core.models.imagenet.depth import chosen_depth
@@ -46,6 +47,7 @@ class DeepLabV3plus(SemanticSegmentation):
         "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
     )  # fmt: skip
 
+    @fitted
     def __init__(self, dataset: str = "voc", output_stride: int = 16, weights: Weights = PRETRAINED) -> None:
         self.dataset = chosen_depth("DeepLabV3plus", dataset, _DATASETS, "dataset")
         self.output_stride = chosen_depth("DeepLabV3plus", output_stride, _STRIDES, "output_stride")

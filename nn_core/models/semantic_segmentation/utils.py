@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.models.semantic_segmentation.image_preprocess import fitting_size, preprocess_image_and_label
 from nn_core.utils.image_utils import imsave
@@ -130,6 +131,7 @@ class ProcessImage:
         (20, 30)
     """
 
+    @fitted
     def __init__(self, image: Image, target_h: int, target_w: int) -> None:
         self.image = image
         self.target_h, self.target_w = target_h, target_w

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.registrations import registering
 
 #: ``kernel(xp, *inputs, **args) -> output or tuple of outputs``; see docs/design/0001-operator-contract.md.
@@ -11,6 +12,7 @@ ReferenceKernel: TypeAlias = Callable[..., Any]
 KERNELS: dict[str, ReferenceKernel] = {}
 
 
+@fitted
 def kernel(*names: str) -> Callable[[ReferenceKernel], ReferenceKernel]:
     """Register the decorated function as the reference kernel of each function in `names`.
 

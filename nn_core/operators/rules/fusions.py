@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from nn_core.engine.error_messages.refusal import fitted_constructor
 from nn_core.operators.spec.model import ArgValue
 from nn_core.typing import Shape
 
@@ -46,6 +47,7 @@ class LinkCall:
     fused: Mapping[str, Any]
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True)
 class ChainLink:
     """A function of a chain, and what the operator takes from it.
@@ -83,6 +85,7 @@ class ChainLink:
     requires: Callable[[LinkCall], bool] | None = None
 
 
+@fitted_constructor
 @dataclass(frozen=True, slots=True)
 class Fusion:
     """A chain of functions, each of which reads the result of the one before, and the operator to run instead.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.runtime.registrations import registering
 from nn_core.errors import ArgumentError
 from nn_core.operators.spec.model import ArgValue, FunctionSpec
@@ -18,6 +19,7 @@ SHAPE_RULES: dict[str, ShapeRule] = {}
 GRADIENTS: dict[str, GradientRule] = {}
 
 
+@fitted
 def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
     """Register the decorated function as the shape rule of each function in `names`.
 
@@ -40,6 +42,7 @@ def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
 ROUND_ONCE: Final[set[str]] = set()
 
 
+@fitted
 def gradient(*names: str, rounds_once: bool = False) -> Callable[[GradientRule], GradientRule]:
     """Register the decorated function as the gradient rule of each function in `names`.
 

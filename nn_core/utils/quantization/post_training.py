@@ -10,6 +10,7 @@ import numpy as np
 import nn_core.functions as F
 from nn_core.auto_forward import auto_forward
 from nn_core.core.module import Module
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import ArgumentError
 from nn_core.function import Function
 from nn_core.graph_rewriting import copy_graph, functions_of, network_ports
@@ -41,6 +42,7 @@ class QuantizedNetwork:
         (4, 3)
     """
 
+    @fitted
     def __init__(
         self, inputs: dict[str, Variable], outputs: dict[str, Variable], in_integers: list[str], in_floats: list[str]
     ) -> None:
@@ -66,6 +68,7 @@ class QuantizedNetwork:
         return f"QuantizedNetwork({len(self.in_integers)} products of integers, {len(self.in_floats)} functions of floats)"
 
 
+@fitted
 def quantize(
     network: Any,
     inputs: Mapping[str, Variable] | Sequence[Variable] | None = None,
