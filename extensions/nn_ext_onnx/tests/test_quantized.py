@@ -1,6 +1,9 @@
 """Quantized models: beside onnxruntime, which quantizes them and runs them without optimization."""
 
 import logging
+import os
+import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -268,6 +271,19 @@ def test_quantized_weights_are_constants_that_nn_core_computes(monkeypatch, opse
     network = load(model)
     assert network.parameters == {}
     assert [function.name for function in functions_of(network.outputs.values())] == ["Affine"]
+
+
+@pytest.mark.slow
+def test_quantized_weights_are_constants_where_the_reference_is_the_only_backend(tmp_path):
+    model = model_of(
+        [make("DequantizeLinear", ["w", "s", "z"], ["f"]), make("MatMul", ["x", "f"], ["y"])],
+        {"x": [3, 8]}, {"y": [3, 6]}, {"w": RIGHT, "s": FINE, "z": S}, 10,
+    )  # fmt: skip
+    onnx.save(model, tmp_path / "net.onnx")
+    program = "import sys, nn_ext_onnx; print(list(nn_ext_onnx.load(sys.argv[1]).outputs))"
+    command, environment = [sys.executable, "-c", program, "net.onnx"], {**os.environ, "NN_CORE_PLUGINS": "-cpu"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "['y']\n", done.stderr
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, "int4", "uint4"])

@@ -37,7 +37,7 @@ def computed(convert: Callable[[Node], Any], node: Node) -> list[Array] | None:
     inputs = [value and Value(value.name, value.dtype, value.array) for value in node.inputs]
     copy = replace(node, inputs=inputs, dtypes=list(node.dtypes))
     try:
-        with nn.auto_forward(True), nn.context_scope(nn.Context(["cpu:float"])), number_type(copy):
+        with nn.auto_forward(True), nn.context_scope(nn.Context()), number_type(copy):
             made: Any = convert(copy)
             results = list(made) if isinstance(made, (list, tuple)) else [made]
             return [_numbers(result, dtype) for result, dtype in zip(results, copy.dtypes, strict=False)]
