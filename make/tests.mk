@@ -1,7 +1,7 @@
 ##@ Tests
 # The tests, and the demo.
 
-.PHONY: demo test test-slow conformance test-engines test-ray
+.PHONY: demo test test-slow test-alone conformance test-engines test-ray
 
 demo: $(VENV)/.extensions ## train a convolutional net on handwritten digits and show the result
 	$(BIN)/python examples/digits_demo.py
@@ -11,6 +11,14 @@ test: $(VENV)/.extensions ## all tests but the slow ones
 
 test-slow: $(VENV)/.extensions ## the tests that take longer than two seconds, the tutorials among them
 	$(PYTEST) -m slow tests extensions
+
+# What only the environment of all packages holds is missing there, as it is where a user installs this one.
+PACKAGE ?= nn_ext_onnx
+ALONE = build/alone/$(PACKAGE)
+test-alone: ## install PACKAGE=nn_ext_onnx with what it declares, and nothing else, and run its tests there
+	$(PYTHON) -m venv --clear $(ALONE)
+	$(ALONE)/bin/python -m pip install --quiet . './extensions/$(PACKAGE)[test]' hypothesis pytest-xdist
+	OMP_NUM_THREADS=1 $(ALONE)/bin/pytest -c pyproject.toml -n $(JOBS) -rs -m 'not slow' extensions/$(PACKAGE)/tests
 
 conformance: $(VENV)/.extensions ## every operator, dtype and sample on every installed backend
 	$(PYTEST) --backend=all -m conformance tests/conformance extensions
