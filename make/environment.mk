@@ -12,7 +12,8 @@ EXTENSIONS := $(addprefix ./extensions/nn_ext_,cuda cudnn nnp c caffe contrib se
 # and only what has changed is compiled again.
 BUILD_PACKAGES := 'hatchling>=1.27,<2' editables 'scikit-build-core>=0.11,<2' 'pybind11>=3,<4' cmake ninja 'setuptools>=77' pip \
 	"onednn-devel-cpu-gomp>=2023.2,<2024; sys_platform == 'linux' and platform_machine == 'x86_64'"
-PIP_INSTALL := $(BIN)/python -m pip install --quiet
+# What is imported is compiled then; all modules of all packages take half a minute.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
 # LOCKED=1 installs the files of constraints/ci.txt, which fit CPython 3.11 on Linux x86-64, and nothing else from an index.
 CONSTRAINTS := constraints/ci.txt
