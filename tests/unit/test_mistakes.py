@@ -430,7 +430,6 @@ OF_PYTHON = {
     "x[mask shape]": "size of axis is 3",
     "Module: no call": r"Empty: call\(\) must be defined",
     "Module: unknown attribute": "'Net' .* 'layer'",
-    "Module: too many inputs": r"Net\.call.* takes 2",
 }
 #: Hints that must be there.
 HINTS = {
