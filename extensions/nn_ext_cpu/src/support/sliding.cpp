@@ -86,15 +86,17 @@ SlideShape shape_of(const Unfolding& u, const Pair& size) {
 /// The size of the planes that a slide reads.
 Pair read_by(const SlideShape& s) { return {s.rows + (s.kh - 1) * s.dh, s.columns + (s.kw - 1) * s.dw}; }
 
+/// Where a tap of a kernel is in the weights of its group.
+int64_t offset_of(int64_t tap, const Unfolding& u, const WeightLayout& w) {
+  const Pair kernel(u.kernel, 1), strides(w.kernel, 0);
+  return tap / kernel.columns * strides.rows + tap % kernel.columns * strides.columns;
+}
+
 /// Copies the kernel of a group, from its end with `flipped`.
 template <class T>
 void copy_kernel(const Unfolding& u, const T* weight, const WeightLayout& w, bool flipped, T* to) {
-  const Pair kernel(u.kernel, 1), strides(w.kernel, 0);
-  const int64_t taps = kernel.area();
-  for (int64_t tap = 0; tap < taps; ++tap) {
-    const int64_t row = tap / kernel.columns, column = tap % kernel.columns;
-    to[flipped ? taps - 1 - tap : tap] = weight[row * strides.rows + column * strides.columns];
-  }
+  const int64_t taps = u.taps();
+  for (int64_t tap = 0; tap < taps; ++tap) to[flipped ? taps - 1 - tap : tap] = weight[offset_of(tap, u, w)];
 }
 
 /// y = the kernels slid over x, which begins at `offset` in the planes that they read.
@@ -159,7 +161,7 @@ template <class T>
 void slide_weights(const Unfolding& u, const T* small, const ImageLayout& small_layout, const T* large,
                    const ImageLayout& large_layout, T* dweight, const WeightLayout& w) {
   const SlideShape s = shape_of(u, Pair(u.small_size, 1));
-  const Pair read = read_by(s), size(s.rows, s.columns), kernel(u.kernel, 1), pad(u.pad, 0), strides(w.kernel, 0);
+  const Pair read = read_by(s), size(s.rows, s.columns), pad(u.pad, 0);
   const int64_t plane = read.rows * s.ldx, gradient = s.rows * s.ldy,
                 per_thread = std::max<int64_t>(1, u.groups / num_threads()),
                 block = std::min(per_thread, std::max(block_of(large_layout, plane), block_of(small_layout, plane))),
@@ -183,10 +185,8 @@ void slide_weights(const Unfolding& u, const T* small, const ImageLayout& small_
       }
       for (int64_t c = 0; c < count; ++c) {
         T* to = dweight + (first + c) * w.group;
-        for (int64_t tap = 0; tap < u.taps(); ++tap) {
-          const int64_t row = tap / kernel.columns, column = tap % kernel.columns;
-          to[row * strides.rows + column * strides.columns] = static_cast<T>(sums[c * u.taps() + tap]);
-        }
+        for (int64_t tap = 0; tap < u.taps(); ++tap)
+          to[offset_of(tap, u, w)] = static_cast<T>(sums[c * u.taps() + tap]);
       }
     }
   });
