@@ -19,14 +19,14 @@ from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.synced import HOST, Key, SyncedArray
 from nn_core.engine.graph.call import PreparedKernel
 from nn_core.engine.graph.compile import data_read, is_view
-from nn_core.engine.graph.failure import note_partial_sums, raise_lack
+from nn_core.engine.graph.failure import note_partial_sums, raise_lack, shapes_of
 from nn_core.engine.graph.gradient_rule import RuleRunner
 from nn_core.engine.graph.node import Node, Storage, Value
 from nn_core.engine.graph.replay import GraphCall, Structure, release
 from nn_core.engine.graph.run import fetch, value_of
 from nn_core.engine.graph.tracing import LISTENERS, traced
 from nn_core.errors import ShapeError
-from nn_core.typing import Array, ArrayDesc, Runner, Shape
+from nn_core.typing import Array, ArrayDesc, Runner
 
 #: How often a structure was seen, by the hash of its key; where two share one, a pass is compiled early.
 _SEEN: Final[dict[int, int]] = {}
@@ -314,12 +314,8 @@ def _computed(
         else:
             runner(*arrays)
     except MemoryError as error:
-        raise_lack(kernel.spec, _shapes(inputs), (), error, "backward")
+        raise_lack(kernel.spec, shapes_of(inputs), (), error, "backward")
     return targets
-
-
-def _shapes(values: Sequence[Value | None]) -> list[Shape | None]:
-    return [None if value is None else value.plain_shape for value in values]
 
 
 def _results(part: GraphCall, keys: Sequence[Key | None]) -> Sequence[Array | None]:

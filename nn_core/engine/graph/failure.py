@@ -13,10 +13,10 @@ from nn_core.engine.dispatch.registry import REGISTRY
 from nn_core.engine.runtime.installed import OWN_PACKAGES
 from nn_core.errors import ArgumentError, HostMemoryError, NNCoreError
 from nn_core.operators.spec.model import ArgValue, FunctionSpec
-from nn_core.typing import Array, Call, Kernel
+from nn_core.typing import Array, Call, Kernel, Shape
 
 if TYPE_CHECKING:
-    from nn_core.engine.graph.node import Node
+    from nn_core.engine.graph.node import Node, Value
 
 #: The arrays of a function for which the memory may not suffice, by the part of the work.
 LACKING: Final[Mapping[str, str]] = {
@@ -84,8 +84,7 @@ def note_node(error: BaseException, node: "Node", backend: str, owner: str, part
     """
     if isinstance(error, MemoryError):
         raise_lack_in(node, error, part)
-    shapes = [None if value is None else value.plain_shape for value in node.inputs]
-    add_note(error, node.spec, backend, shapes, node.args, owner)
+    add_note(error, node.spec, backend, shapes_of(node.inputs), node.args, owner)
 
 
 def raise_lack_in(node: "Node", error: MemoryError, part: str) -> NoReturn:
@@ -96,9 +95,13 @@ def raise_lack_in(node: "Node", error: MemoryError, part: str) -> NoReturn:
         error: What the memory said.
         part: Which of the arrays of `LACKING` do not fit.
     """
-    shapes = [None if value is None else value.plain_shape for value in node.inputs]
     results = [storage.data.shape for storage in node.storages] if part == "forward" else ()
-    raise_lack(node.spec, shapes, results, error, part)
+    raise_lack(node.spec, shapes_of(node.inputs), results, error, part)
+
+
+def shapes_of(values: "Sequence[Value | None]") -> list[Shape | None]:
+    """Return the shapes of the inputs of a function, as messages give them."""
+    return [None if value is None else value.plain_shape for value in values]
 
 
 def note_partial_sums(error: BaseException) -> None:

@@ -225,12 +225,12 @@ class Plan:
             for refresh in self.refreshes:
                 refresh()
         except MemoryError as error:
-            self._note_lack(error, synced if refresh is None else refresh.synced)
+            self._raise_lack(error, synced if refresh is None else refresh.synced)
             raise
         for synced, key in self.casts:
             synced.valid.add(key)
 
-    def _note_lack(self, error: MemoryError, leaf: SyncedArray) -> None:
+    def _raise_lack(self, error: MemoryError, leaf: SyncedArray) -> None:
         """Raise the error of the function that is the first to read a leaf, for a copy of which there is no memory."""
         for entry in self.entries:
             if entry.node is not None and any(slot is not None and slot[0] is leaf for slot in entry.slots):
