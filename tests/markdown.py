@@ -37,7 +37,7 @@ def run_blocks(path: Path, without: Collection[str | int] = (), given: Mapping[s
 
 
 def blocks(path: Path) -> list[str]:
-    """The blocks of a page."""
+    """Return the blocks of a page."""
     return _BLOCK.findall(path.read_text(encoding="utf-8"))
 
 

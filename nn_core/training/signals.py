@@ -99,7 +99,7 @@ class StopSignals:
         return received or expired
 
     def leave(self, message: str, wait: Callable[[], None] | None = None) -> None:
-        """After a signal or the time limit, say so and end the program.
+        """Say why the program ends after a signal or the time limit, and end it.
 
         By KeyboardInterrupt after Ctrl-C; by the exit status NN_CORE_REQUEUE_STATUS (75), which asks for another start, after
         the time limit and SIGUSR1; by 128 and the number of the signal after others.

@@ -29,7 +29,7 @@ BESIDE = re.compile(rf"(.*\.)?({OFTEN}|{GIVEN}|{BASES}|{HELPERS})")
 
 
 def public() -> Iterator[tuple[str, Callable[..., Any], inspect.Signature]]:
-    """The name of each function and class, what is called, and its signature."""
+    """Yield the name of each function and class, what is called, and its signature."""
     pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted(ROOT.glob("docs/api/*.md")))
     for name in [*re.findall(r"(?m)^::: (\S+)$", pages), *(f"nn_core.functions.{api}" for api in F.__all__)]:
         found: Any = pkgutil.resolve_name(name)
@@ -39,7 +39,7 @@ def public() -> Iterator[tuple[str, Callable[..., Any], inspect.Signature]]:
 
 
 def wrong_calls(signature: inspect.Signature) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """An argument that does not exist, one too many, one that is missing."""
+    """Yield calls with an argument that does not exist, with one too many, and with one missing."""
     parameters = signature.parameters.values()
     kinds = [parameter.kind for parameter in parameters]
     if inspect.Parameter.VAR_KEYWORD not in kinds:
@@ -74,7 +74,7 @@ def test_every_public_call_that_does_not_fit_is_an_error_of_ours() -> None:
 
 
 def test_each_exemption_is_needed() -> None:
-    """A callable that answers all wrong calls by an error of nn_core is not exempted."""
+    """Refuse to exempt a callable that answers all wrong calls by an error of nn_core."""
     for name, called, signature in public():
         if BESIDE.fullmatch(name):
             answers = [_answer(called, args, kwargs) for _, args, kwargs in wrong_calls(signature)]

@@ -152,7 +152,7 @@ def _differing(name: str, dtype: str, numbers: list[Numbers], expected: Mapping[
 
 
 def _disturbed(probe: Probe, compute: Computation, expected: str, signals: int) -> tuple[int, int]:
-    """Compute under signals; the number of runs that gave other bits, and of all runs."""
+    """Compute under signals; return the number of runs that gave other bits, and of all runs."""
     enough, different, runs = probe.delivered + signals, 0, 0
     probe.start()
     while probe.delivered < enough:

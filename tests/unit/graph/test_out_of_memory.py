@@ -281,7 +281,7 @@ _GRAPHS = {
 @pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}, {"clear_buffer": True}], ids=str)
 @pytest.mark.parametrize("name", _GRAPHS)
 def test_each_array_of_a_static_graph_that_does_not_fit_is_named(name, flags, monkeypatch):
-    """Whichever allocation of a pass fails, of results, copies of inputs or gradients; afterwards the graph computes."""
+    """Let each allocation of a pass fail, of results, copies of inputs or gradients; afterwards the graph computes."""
     scarce = _Scarce()
     monkeypatch.setattr(synced, "np", SimpleNamespace(**{**vars(np), "empty": scarce.empty}))
     values = np.linspace(-1, 1, 12).reshape(3, 4)  # float64, which backends copy
@@ -332,7 +332,7 @@ def _require_function_named(error, functions):
 
 
 def test_values_of_another_type_that_do_not_fit_are_named_by_their_reader(monkeypatch):
-    """Of a graph that has run: the number in a leaf is written down when a pass reads it."""
+    """Read the number in a leaf, which is written down when a pass of a graph that has run reads it."""
     scarce = _Scarce()
     monkeypatch.setattr(synced, "np", SimpleNamespace(**{**vars(np), "empty": scarce.empty}))
     x = nn.Variable((3, 4))
