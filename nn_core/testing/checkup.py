@@ -15,7 +15,8 @@ from typing import Any, Final
 import importlib_metadata
 
 from nn_core.engine.dispatch.admission import core_version
-from nn_core.engine.dispatch.doctor import UNPREFIXED, run_examination
+from nn_core.engine.dispatch.doctor import UNPREFIXED
+from nn_core.engine.dispatch.examination import run_examination
 from nn_core.engine.runtime.children import module_command, python_command
 from nn_core.engine.runtime.installed import GROUP, INDEX, installed_plugins
 from nn_core.errors import ArgumentError

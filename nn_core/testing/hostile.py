@@ -398,6 +398,36 @@ _PROCESSES: Final = _stage(
             "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))\ntime.sleep(1000)",
             "importing, probing and loading must end within .* s, got no end",
         ),
+        **{
+            f"sends {name} to its parent": (
+                f"import os, signal, time\nos.kill(os.getppid(), signal.{name})\ntime.sleep(1000)",
+                f"it ended the process that started it by {name}",
+            )
+            for name in ("SIGHUP", "SIGINT", "SIGKILL", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM")
+        },
+        "kills its group": ("import os, signal\nos.killpg(0, signal.SIGKILL)", "the interpreter died of SIGKILL"),
+        "kills the group of its parent": (
+            "import os, signal, time\nos.killpg(os.getpgid(os.getppid()), signal.SIGTERM)\ntime.sleep(1000)",
+            "it ended the process that started it by SIGTERM",
+        ),
+        "kills the session of its parent": (
+            "import os, signal, time\nos.killpg(os.getsid(os.getppid()), signal.SIGKILL)\ntime.sleep(1000)",
+            "it ended the process that started it by SIGKILL",
+        ),
+        "stops itself": ("import os, signal\nos.kill(0, signal.SIGSTOP)", "the interpreter was stopped by SIGSTOP"),
+        "stops its parent": (
+            "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(1000)",
+            "importing, probing and loading must end within .* s, got no end",
+        ),
+        "leaves a process that holds its streams": (
+            "import os, time\nif not os.fork():\n    os.setsid()\n    time.sleep(30)\n    os._exit(0)\nos._exit(7)",
+            "the interpreter ended with status 7",
+        ),
+        "fills its streams": (
+            "import os\nfor _ in range(100):\n    os.write(1, bytes(100_000))\n    os.write(2, bytes(100_000))\nos._exit(7)",
+            "the interpreter ended with status 7",
+        ),
+        "closes all files": ("import os\nos.closerange(0, 1000)\nos._exit(7)", "the interpreter ended with status 7"),
     },
 )
 _STRICT: Final = _stage("strict", UNCLEAN)

@@ -4,8 +4,6 @@ import importlib.util
 import json
 import os
 import re
-import signal
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,11 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nn_core.engine.dispatch.examination import end_examinations, run_examination
 from nn_core.engine.dispatch.exception_text import refusal_text, text_of
 from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, package_names, packages
 from nn_core.engine.runtime import installed
-from nn_core.engine.runtime.children import python_command
 from nn_core.engine.runtime.metadata import UNNAMED
 from nn_core.errors import BackendNotFoundError, NNCoreError
 from nn_core.settings import settings
@@ -27,22 +25,12 @@ if TYPE_CHECKING:
     from nn_core.engine.dispatch.extension_registry import Offer
     from nn_core.engine.dispatch.hookspecs import BackendInfo
 
-#: The program that the process of an examination runs.
-_EXAMINATION: Final = """
-import sys
-# what every plugin needs is not counted as its time
-import nn_core.ext, nn_core.engine.dispatch.loader, nn_core.operators.spec.load
-from nn_core.engine.dispatch.doctor import write_findings
-write_findings(*sys.argv[1:])
-"""
 #: Name of the file in a package with the report of ``nn-core check-extension``.
 CERTIFICATE: Final = "conformance.json"
 #: How the remark begins on API names that PLUGIN_API 2 refuses.
 UNPREFIXED: Final = "API names without the prefix"
 #: Plugins of one package that are examined, each in a process of its own, unless a program asks for them by name.
 MOST_OF_A_PACKAGE: Final = 8
-#: Seconds that starting such a process may take.
-_START_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,12 @@ def examine(names: Sequence[str] = ()) -> list[Finding]:
     everything, rest = _bounded(list(dict.fromkeys([*PLUGINS.names(), *installed.installed_plugins(), *names])), names)
     # threads, because each of them only waits for a process
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        found = [finding for group in pool.map(_examined, everything) for finding in group]
+        try:
+            found = [finding for group in pool.map(_examined, everything) for finding in group]
+        except BaseException:  # Ctrl-C does not reach their sessions
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_examinations()
+            raise
     return [*found, *rest, *_passed_over()]
 
 
@@ -183,22 +176,6 @@ def _examined(name: str) -> list[Finding]:
             return [Finding(**{**row, "state": State(row["state"]), "remarks": tuple(row["remarks"])}) for row in rows]
     failure = Failure(State.BROKEN, death or "the examination ended without a result")
     return [Finding(name, package, State.BROKEN, failure.reason, advice=_advice(Plugin(name, entry_points), failure))]
-
-
-def run_examination(name: str, report: Path, paths: Sequence[str] = ()) -> str:
-    """Examine a plugin in a new process, which also imports from `paths`; returns how the process died, if it did."""
-    seconds = 3 * settings().plugin_timeout + _START_S
-    command = python_command(_EXAMINATION, name, str(report), paths=paths)
-    try:
-        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return f"importing, probing and loading must end within {seconds:g} s, got no end"
-    if result.returncode < 0:
-        return f"the interpreter died of {signal.Signals(-result.returncode).name}"
-    if result.returncode:
-        last = result.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return f"the interpreter ended with status {result.returncode}: {last}"
-    return ""
 
 
 def _import_watched(name: str, plugins: Plugins) -> tuple[str, ...]:

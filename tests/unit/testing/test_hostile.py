@@ -22,7 +22,7 @@ import nn_core as nn
 import nn_core.ext
 import nn_core.functions as F
 from nn_core import __main__
-from nn_core.engine.dispatch import doctor, guard, import_audit, loader, missing
+from nn_core.engine.dispatch import doctor, examination, guard, import_audit, loader, missing
 from nn_core.engine.dispatch import plugin_manager as plugins_module
 from nn_core.engine.dispatch.module_names import Names
 from nn_core.engine.dispatch.plugin_manager import PLUGINS
@@ -361,8 +361,8 @@ def test_our_own_plugins_load_in_strict_mode():
 @of_stage("process")
 def test_the_doctor_survives_what_takes_the_interpreter_down(with_hostile, hostile, monkeypatch):
     with_hostile(hostile)
-    monkeypatch.setattr(doctor, "settings", lambda: Settings(plugin_timeout=0.1))
-    monkeypatch.setattr(doctor, "_START_S", 4.0 if "must end within" in hostile.message else 300.0)
+    monkeypatch.setattr(examination, "settings", lambda: Settings(plugin_timeout=0.1))
+    monkeypatch.setattr(examination, "_START_S", 4.0 if "must end within" in hostile.message else 300.0)
     (finding,) = doctor._examined("hostile")
     assert finding.state is State.BROKEN
     assert re.search(hostile.message, finding.reason), finding.reason
