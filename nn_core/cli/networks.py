@@ -26,7 +26,9 @@ def summaries(path: Path, names: Sequence[str], batch_size: int, dimensions: Seq
     settings: dict[str, Any] = {"dimensions": axis_lengths("summary", dimensions)} if dimensions else {}
     with parameter_scope("", {}):
         loaded = read(path, batch_size=batch_size, **settings)
-        found: Mapping[str, Any] = getattr(loaded, "networks", None) or {getattr(loaded, "name", "") or "network": loaded}
+        found: Mapping[str, Any] = getattr(loaded, "networks", {getattr(loaded, "name", "") or "network": loaded})
+        if not found:
+            raise ArgumentError(f"summary: {path} must have a network, got none")
         unknown = [name for name in names if name not in found]
         if unknown:
             raise ArgumentError(f"summary: --network must be one of {list(found)}, got {unknown[0]!r}")

@@ -15,8 +15,9 @@ from typing import Any, Final
 import importlib_metadata
 
 from nn_core.engine.dispatch.admission import core_version
-from nn_core.engine.dispatch.doctor import UNPREFIXED
+from nn_core.engine.dispatch.doctor import UNPREFIXED, Finding, read_findings
 from nn_core.engine.dispatch.examination import run_examination
+from nn_core.engine.dispatch.plugin_record import State
 from nn_core.engine.runtime.children import module_command, python_command
 from nn_core.engine.runtime.installed import GROUP, INDEX, installed_plugins
 from nn_core.errors import ArgumentError
@@ -254,13 +255,17 @@ def _load_checks(name: str, paths: list[str]) -> list[Check]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "findings.json"
         death = run_examination(name, report, paths)
-        if death or not report.exists():
-            return [Check("load", "import, hooks and load()", False, death or "the examination ended without a result")]
-        rows = json.loads(report.read_text(encoding="utf-8"))
-    checks = _hygiene_checks([remark for row in rows for remark in row["remarks"]])
+        rows: list[Finding] = []
+        try:
+            rows = rows if death else read_findings(report)
+        except ValueError as error:
+            death = str(error)
+    if not rows:
+        return [Check("load", "import, hooks and load()", False, death)]
+    checks = _hygiene_checks([remark for row in rows for remark in row.remarks])
     for row in rows:
-        works = row["state"] in ("loaded", "no device")
-        checks.append(Check("load", row["name"], works, row["reason"] if not works else row["state"]))
+        works = row.state in (State.LOADED, State.NO_DEVICE)
+        checks.append(Check("load", row.name, works, row.reason if not works else row.state.value))
     return checks
 
 

@@ -132,7 +132,7 @@ def write_other(document: Document, path: Path, batch_size: int | None, **settin
     executor = proto.executor[0] if proto.executor else None
     network = next(n for n in proto.network if executor is None or n.name == executor.network_name)
     with nn.parameter_scope("", {}), nn.auto_forward(False):
-        put_parameters(document.parameters)
+        put_parameters(document.parameters, document.name)
         plan = plan_network(network, document.name)
         is_open = batch_size is None and any(variable.shape[:1] == [-1] for variable in plan.inputs)
         built = build(plan, _SAMPLES if is_open else batch_size)

@@ -241,7 +241,7 @@ def _of_document(document: Document, batch_size: int | None, scope: dict[str, An
     graph = ProtoGraph(None, scope)
     graph.file = document.name
     with graph.in_scope():
-        put_parameters(document.parameters)
+        put_parameters(document.parameters, document.name)
     for proto in document.proto.network:
         if batch_size is not None:
             proto.batch_size = batch_size

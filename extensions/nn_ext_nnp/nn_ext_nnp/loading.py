@@ -8,7 +8,7 @@ from typing import IO, Any
 import nn_core as nn
 import nn_core.functions as F
 import nn_core.solvers as solver_classes
-from nn_core.ext import ArgumentError, FileFormatError, naming_file
+from nn_core.ext import ArgumentError, FileFormatError
 from nn_ext_nnp.document import Document, read_document
 from nn_ext_nnp.network import Network, build, plan_network
 from nn_ext_nnp.nnp_graph import put_unless_refused
@@ -178,9 +178,9 @@ def load(
     proto = document.proto
     config = GlobalConfig(_context(context)), _training(proto)
     info = Info(proto, *config, batch_size, exclude_parameter, parameter_only, prepare_data_iterator)
-    with put_unless_refused({} if exclude_parameter else document.parameters):
+    with put_unless_refused({} if exclude_parameter else document.parameters, document.name):
         if not parameter_only:
-            with nn.context_scope(info.global_config.default_context), naming_file(document.name):
+            with nn.context_scope(info.global_config.default_context):
                 _load_parts(info, document, prepare_data_iterator, batch_size)
     return info
 

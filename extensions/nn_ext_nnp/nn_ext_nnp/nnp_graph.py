@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, Entry, parameter_of
+from nn_core.ext import ArgumentError, Entry, naming_file, parameter_of
 from nn_ext_nnp.document import read_document
 from nn_ext_nnp.network import Network, NetworkPlan, PlannedFunction, PlannedVariable, build, plan_network
 from nn_ext_nnp.schema import functions
@@ -32,7 +32,7 @@ class NnpLoader:
         self._networks = {network.name: network for network in self._document.proto.network}
         with self._in_scope():
             _renew_others(self._document.parameters)
-            put_parameters(self._document.parameters)
+            put_parameters(self._document.parameters, self._document.name)
 
     def get_network_names(self) -> list[str]:
         """Names of the networks, in the order of the file."""
@@ -60,29 +60,37 @@ class NnpLoader:
 
     @contextmanager
     def _in_scope(self) -> Iterator[None]:
-        if self._scope is None:
+        scope = nullcontext() if self._scope is None else nn.parameter_scope("", self._scope)
+        with naming_file(self._document.name), scope:
             yield
-        else:
-            with nn.parameter_scope("", self._scope):
-                yield
 
 
-def put_parameters(entries: Mapping[str, Entry]) -> None:
+def put_parameters(entries: Mapping[str, Entry], file: str) -> None:
     """Give the parameters of the current scope the values of a file; make those that are missing.
+
+    Args:
+        entries: by the names of the parameters.
+        file: the file's name, for errors.
 
     Raises:
         ArgumentError: when a parameter exists with another shape; nothing is changed then.
     """
-    with put_unless_refused(entries):
+    with put_unless_refused(entries, file):
         pass
 
 
 @contextmanager
-def put_unless_refused(entries: Mapping[str, Entry]) -> Iterator[None]:
+def put_unless_refused(entries: Mapping[str, Entry], file: str) -> Iterator[None]:
     """Make the parameters that are missing before a ``with`` block, and give those that exist their values after it.
 
-    When the block raises, the current scope has the parameters and values that it had.
+    When the block raises, the current scope has the parameters and values that it had. Errors get the name of the file.
     """
+    with naming_file(file), _put_unless_refused(entries):
+        yield
+
+
+@contextmanager
+def _put_unless_refused(entries: Mapping[str, Entry]) -> Iterator[None]:
     found = {name: nn.parameter.get_parameter(name) for name in entries}
     present = {name: parameter for name, parameter in found.items() if parameter is not None}
     _require_shapes(present, entries)

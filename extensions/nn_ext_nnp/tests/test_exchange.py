@@ -93,6 +93,8 @@ def test_networks_of_onnx_are_shown(tmp_path, model):
     assert (tmp_path / "network.dot") == tmp_path / run("draw_graph", "-f", "dot", "-o", tmp_path, model[0]).strip()
     assert "(7, 3)" in run("summary", "-b", 7, model[0])
     assert "--network must be one of ['network'], got 'x'" in run("summary", "-n", "x", model[0], code=1)
+    (tmp_path / "parameters.nntxt").write_text('parameter { variable_name: "a" shape { dim: 1 } data: 1 }')
+    assert "parameters.nntxt must have a network, got none" in run("summary", tmp_path / "parameters.nntxt", code=1)
 
 
 def test_lengths_of_named_axes_are_given(tmp_path):

@@ -12,6 +12,7 @@ import nn_core.solvers as S
 from nn_core.core import graph_def
 from nn_core.errors import ArgumentError
 from nn_core.utils.load import load
+from nn_core.utils.nnp_graph import NnpLoader
 from nn_core.utils.save import save
 
 VALUES = np.random.default_rng(3).standard_normal((4, 2)).astype(np.float32)
@@ -119,3 +120,12 @@ def test_a_refusal_of_a_solver_names_the_file(tmp_path):
     path.write_text(path.read_text().replace("alpha: 0.125", "alpha: -1"))
     with nn.parameter_scope("", {}), pytest.raises(ArgumentError, match=r"Adam: alpha .*got -1.0\n  file: .*net\.nntxt"):
         load(path)
+
+
+@pytest.mark.parametrize("read", [load, NnpLoader, graph_def.load], ids=["load", "NnpLoader", "graph_def"])
+def test_parameters_that_cannot_stand_beside_each_other_are_refused_with_the_file(read, tmp_path):
+    path = tmp_path / "clash.nntxt"
+    path.write_text("".join(f'parameter {{ variable_name: "{name}" shape {{ dim: 1 }} data: 1 }}\n' for name in ("a", "a/b")))
+    with pytest.raises(ArgumentError, match=r"must not have the name of a parameter, got 'a'(?s:.)*clash\.nntxt"):
+        read(str(path))
+    assert nn.get_parameters() == {}

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import stat
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,13 +19,15 @@ from nn_core.engine.dispatch.plugin_manager import PLUGINS, Plugins
 from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State, package_names, packages
 from nn_core.engine.runtime import installed
 from nn_core.engine.runtime.metadata import UNNAMED
-from nn_core.errors import BackendNotFoundError, NNCoreError
+from nn_core.errors import BackendNotFoundError, NNCoreError, escaped, one_line, quoted
 from nn_core.settings import settings
 
 if TYPE_CHECKING:
     from nn_core.engine.dispatch.extension_registry import Offer
     from nn_core.engine.dispatch.hookspecs import BackendInfo
 
+#: Bytes of a report on one plugin, at most.
+_LONGEST_REPORT: Final = 10_000_000
 #: Name of the file in a package with the report of ``nn-core check-extension``.
 CERTIFICATE: Final = "conformance.json"
 #: How the remark begins on API names that PLUGIN_API 2 refuses.
@@ -104,6 +107,33 @@ def write_findings(name: str, path: str) -> None:
     Path(path).write_text(json.dumps(rows), encoding="utf-8")
 
 
+def read_findings(path: Path) -> list[Finding]:
+    """Return the findings in a file, which code of the plugin that was examined may have written.
+
+    Raises:
+        ValueError: when it is no such file.
+    """
+    try:
+        # neither a pipe nor a device, which might never end
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(file, "rb") as report:
+            if not stat.S_ISREG(os.fstat(file).st_mode) or os.fstat(file).st_size > _LONGEST_REPORT:
+                raise ValueError("no regular file of a sensible length")
+            rows = [_finding(**row) for row in json.load(report)]
+    except FileNotFoundError:
+        raise ValueError("the examination ended without a result") from None
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the examination ended with a result that is none: {quoted(one_line(error))}") from error
+    if not rows:
+        raise ValueError("the examination ended without a result")
+    return rows
+
+
+def _finding(*, state: str, remarks: Sequence[str], **texts: str) -> Finding:
+    plain = {key: escaped(text) for key, text in texts.items()}
+    return Finding(**plain, state=State(state), remarks=tuple(map(escaped, remarks)))
+
+
 def findings(name: str, plugins: Plugins, *, watched: bool) -> Iterator[Finding]:
     """Examine one plugin in this process; `watched` tells also what importing it did."""
     remarks: tuple[str, ...] = ()
@@ -171,10 +201,14 @@ def _examined(name: str) -> list[Finding]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "findings.json"
         death = run_examination(name, report)
-        if not death and report.exists():
-            rows = json.loads(report.read_text(encoding="utf-8"))
-            return [Finding(**{**row, "state": State(row["state"]), "remarks": tuple(row["remarks"])}) for row in rows]
-    failure = Failure(State.BROKEN, death or "the examination ended without a result")
+        rows: list[Finding] = []
+        try:
+            rows = rows if death else read_findings(report)
+        except ValueError as error:
+            death = str(error)
+    if rows:
+        return rows
+    failure = Failure(State.BROKEN, death)
     return [Finding(name, package, State.BROKEN, failure.reason, advice=_advice(Plugin(name, entry_points), failure))]
 
 

@@ -1,5 +1,6 @@
 """Examinations of plugins run in sessions of their own, and end when the program does."""
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nn_core.engine.dispatch import doctor, examination
+from nn_core.engine.dispatch.plugin_record import State
 
 fcntl = pytest.importorskip("fcntl", reason="sessions are those of POSIX")
 HANGS = """
@@ -45,3 +47,40 @@ def test_an_interrupted_doctor_ends_its_examinations(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         doctor.examine()
     assert ended == [True]
+
+
+NO_FINDINGS = {
+    "nothing": lambda path: None,
+    "no JSON": lambda path: path.write_text("{"),
+    "no UTF-8": lambda path: path.write_bytes(b"\xff"),
+    "no rows": lambda path: path.write_text("[]"),
+    "a number": lambda path: path.write_text("5"),
+    "rows of others": lambda path: path.write_text('[{"x": 1}]'),
+    "rows of numbers": lambda path: path.write_text('[{"name": 5, "package": "p", "state": "loaded", "remarks": []}]'),
+    "a state of its own": lambda path: path.write_text('[{"name": "a", "package": "p", "state": "great", "remarks": []}]'),
+    "remarks of numbers": lambda path: path.write_text('[{"name": "a", "package": "p", "state": "loaded", "remarks": [7]}]'),
+    "no remarks": lambda path: path.write_text('[{"name": "a", "package": "p", "state": "loaded", "remarks": 7}]'),
+    "deep": lambda path: path.write_text("[" * 100_000),
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": os.mkfifo,
+    "an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "long": lambda path: path.write_bytes(bytes(doctor._LONGEST_REPORT + 1)),
+}
+
+
+@pytest.mark.parametrize("written", list(NO_FINDINGS))
+def test_a_report_that_the_plugin_wrote_itself_is_refused(written, monkeypatch, tmp_path):
+    """Code of the plugin runs where the report is written."""
+    monkeypatch.setattr(doctor, "run_examination", lambda name, report: [NO_FINDINGS[written](report), ""][1])
+    monkeypatch.setattr(doctor.installed, "installed_plugins", lambda: {"odd": ()})
+    monkeypatch.setattr(doctor.installed, "entry_points", lambda: {"odd": ()})
+    (finding,) = doctor._examined("odd")
+    assert finding.state is State.BROKEN and finding.name == "odd"
+    assert finding.reason.startswith("the examination ended with")
+
+
+def test_texts_of_a_report_are_escaped(tmp_path):
+    row = {"name": "a", "package": "p", "state": "loaded", "reason": "\x1b[2J", "remarks": ["\u202e"], "advice": "\b"}
+    (tmp_path / "report").write_text(json.dumps([row]))
+    (finding,) = doctor.read_findings(tmp_path / "report")
+    assert (finding.reason, finding.remarks, finding.advice) == ("\\x1b[2J", ("\\u202e",), "\\x08")

@@ -75,7 +75,7 @@ def runtime_network(document: Document, options: NnbOptions) -> RuntimeNetwork:
     """
     executor, plan = executor_plan(document, options.executor)
     with nn.parameter_scope("", {}):
-        put_parameters(document.parameters)
+        put_parameters(document.parameters, document.name)
         network = build(plan, options.batch_size if options.batch_size > 0 else None)
         writer = _Writer(plan, network, executor, options)
         stored = writer.result()
