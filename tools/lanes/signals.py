@@ -179,6 +179,7 @@ def computations() -> dict[str, Computation]:
         (F.convolution, [(2, 3, 33, 31), (8, 3, 5, 4)], {"stride": (2, 1), "dilation": (1, 2)}),
         (F.convolution, [(2, 8, 40), (8, 2, 9)], {"group": 4, "dilation": (3,)}),
         (F.deconvolution, [(2, 8, 12, 12), (8, 6, 3, 3)], {"stride": (2, 2), "dilation": (2, 2)}),
+        (F.depthwise_convolution, [(2, 24, 20, 33), (24, 5, 7), (24,)], {"pad": (2, 3)}),
         (F.scaled_dot_product_attention, [(2, 4, 60, 32)] * 3, {}),
         (F.lstm, [(12, 16, 40), (1, 1, 16, 48), (1, 1, 16, 48), (1, 4, 48, 88)], {}),
         (F.gru, [(12, 16, 40), (1, 1, 16, 48), (1, 3, 48, 88)], {}),
