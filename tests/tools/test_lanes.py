@@ -190,7 +190,9 @@ def test_numbers_of_another_processor_that_differ_are_findings() -> None:
         assert avx512.error_of([np.array(other, float), expected[1]], expected) == np.inf
 
 
-@pytest.mark.parametrize(("text", "status"), [("AVX512 END 0", 0), ("--- affine: other bits\nAVX512 END 1", 1), ("", 1)])
+@pytest.mark.parametrize(
+    ("text", "status"), [("AVX512 END 0", 0), ("--- affine: other bits\nAVX512 END 1", 1), ("", 1), ("AVX512 END 139", 1)]
+)
 def test_what_an_emulated_computer_wrote_is_recorded(text: str, status: int, tmp_path: Path) -> None:
     serial, report = tmp_path / "serial.txt", tmp_path / "report.json"
     serial.write_text(f"isa avx512\nFIGURES signals 900\n{text}\n")
