@@ -60,6 +60,7 @@ from nn_core.files import write_entries as write_entries
 from nn_core.files.memory_file import MemoryFile as MemoryFile
 from nn_core.files.memory_file import contents_of as contents_of
 from nn_core.files.memory_file import crc32 as crc32
+from nn_core.files.npy import read_npy as read_npy
 from nn_core.files.paths import path_below as path_below
 from nn_core.operators.reference.registry import kernel as kernel
 from nn_core.operators.rules.fusions import ChainLink as ChainLink
@@ -185,6 +186,7 @@ __all__ = [
     "python_command",
     "quoted",
     "read_entries",
+    "read_npy",
     "refresh",
     "register",
     "register_cache",

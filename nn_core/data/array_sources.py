@@ -15,9 +15,10 @@ from nn_core.data.source import OrderedDataSource, Rows, Sample
 from nn_core.data.stored_rows import StoredRows
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError, one_line
-from nn_core.files.atomic import require_regular
+from nn_core.files.atomic import open_to_read, require_regular
 from nn_core.files.hdf5_rows import open_rows
 from nn_core.files.naming import naming_file
+from nn_core.files.npz import read_arrays
 from nn_core.random import Rng
 
 
@@ -125,9 +126,8 @@ class NumpyDataSource(ArrayDataSource):
                 for variable, path in files.items():
                     arrays[variable] = StoredRows(path)
             else:
-                require_regular(files)
-                with np.load(files, allow_pickle=False) as archive:
-                    arrays = dict(archive)
+                with open_to_read(files) as file:
+                    arrays = read_arrays(file, words=True)
         except FileNotFoundError as error:
             raise MissingFileError(f"NumpyDataSource: files must exist, got none for {str(path)!r}", str(path)) from error
         except Exception as error:  # NumPy has many for damaged files

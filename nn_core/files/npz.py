@@ -38,6 +38,15 @@ def _checksum(name: str, entry: Entry) -> str:
 
 def read_npz(file: IO[bytes]) -> Entries:
     """Read all arrays; a file of another writer has no table, and is taken as it is."""
+    arrays = read_arrays(file)
+    text = arrays.pop(_TABLE, None)
+    if text is None:
+        return {name: Entry(values) for name, values in arrays.items()}
+    return _with_table(arrays, json.loads(text.tobytes()))
+
+
+def read_arrays(file: IO[bytes], words: bool = False) -> dict[str, Array]:
+    """Read all arrays of numbers and, with `words`, of texts."""
     file_size = file.seek(0, os.SEEK_END)
     file.seek(0)
     with zipfile.ZipFile(file) as archive:
@@ -46,13 +55,10 @@ def read_npz(file: IO[bytes]) -> Entries:
             raise FileFormatError(f"the directory must list the {file_size} bytes of the file, got an empty one")
         if sum(member.compress_size for member in members) > file_size:
             raise FileFormatError(f"the members must be within the {file_size} bytes of the file, got more")
-        arrays = {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
+        arrays = {member.filename.removesuffix(".npy"): _array(archive, member, words) for member in members}
     if len(arrays) != len(members):
         raise FileFormatError(f"arrays must have names of their own, got {len(members)} with {len(arrays)} names")
-    text = arrays.pop(_TABLE, None)
-    if text is None:
-        return {name: Entry(values) for name, values in arrays.items()}
-    return _with_table(arrays, json.loads(text.tobytes()))
+    return arrays
 
 
 def _with_table(arrays: Mapping[str, Array], table: Any) -> Entries:
@@ -64,11 +70,11 @@ def _with_table(arrays: Mapping[str, Array], table: Any) -> Entries:
     return entries
 
 
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, words: bool) -> Array:
     growth = -(-info.file_size // max(info.compress_size, 1))
     budget().require("expansion", growth, f"bytes of array {info.filename} for each that is stored")
     with archive.open(info) as member:
-        values = read_npy(member, info.filename, info.file_size)
+        values = read_npy(member, info.filename, info.file_size, words)
         if member.read(1):  # reading to the end also compares the CRC of the archive
             raise FileFormatError(f"array {info.filename} must be all that its member holds, got more bytes")
     return values

@@ -1,13 +1,24 @@
 """The subcommand of ``nn-core``."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import nn_core as nn
-from nn_core.ext import ArgumentError, FileFormatError, NNCoreError, axis_lengths, find_extension, one_line, open_to_read, say
+from nn_core.ext import (
+    ArgumentError,
+    FileFormatError,
+    NNCoreError,
+    axis_lengths,
+    find_extension,
+    one_line,
+    open_to_read,
+    read_entries,
+    read_npy,
+    say,
+)
 from nn_ext_c.exporting import export
 from nn_ext_c.integer.calibration import METHODS
 
@@ -65,7 +76,9 @@ def _samples(path: Path) -> Any:
     """Return an array, or arrays by name."""
     try:
         with open_to_read(path) as file:
-            found = np.load(file, allow_pickle=False)
-            return found if isinstance(found, np.ndarray) else dict(found)
+            if zipfile.is_zipfile(file):
+                return {name: entry.values for name, entry in read_entries(file, ".npz").items()}
+            file.seek(0)
+            return read_npy(file, path.name, path.stat().st_size)
     except (ValueError, EOFError) as error:
         raise FileFormatError(f"export-c: {path} must be a .npy or .npz file of arrays, got {one_line(error)}") from error

@@ -2,13 +2,22 @@
 
 import io
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from nn_core.ext import ArgumentError, DTypeError, Entry, FileFormatError, ShapeError, one_line, read_entries, write_entries
+from nn_core.ext import (
+    ArgumentError,
+    DTypeError,
+    Entry,
+    FileFormatError,
+    ShapeError,
+    one_line,
+    read_entries,
+    read_npy,
+    write_entries,
+)
 from nn_ext_serve.predictor import NonFiniteError
 from nn_ext_serve.tensors import Array, TensorSpec, as_array
 
@@ -17,7 +26,6 @@ NPY: Final = "application/x-npy"
 SAFETENSORS: Final = "application/x-safetensors"
 MEDIA_TYPES: Final = (JSON, NPY, SAFETENSORS)
 
-_MAX_NPY_HEADER: Final = 10_000
 #: Errors of a body that is refused: the request is wrong, not the server.
 BODY_ERRORS: Final = (ArgumentError, DTypeError, FileFormatError, ShapeError)
 
@@ -104,15 +112,12 @@ def _only_name(specs: Mapping[str, TensorSpec]) -> str:
 
 
 def _npy(body: bytes) -> Array:
-    """Return the array of a .npy file, whose header is compared with its length before memory is taken."""
+    """Return the array of a .npy file, which must be all of the body."""
     file = io.BytesIO(body)
     try:
-        version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, is_fortran, dtype = read(file, max_header_size=_MAX_NPY_HEADER)
-    except (ValueError, KeyError, EOFError) as error:
-        raise FileFormatError(f"predict: the body must be a .npy file, got {one_line(error)}") from error
-    data = memoryview(body)[file.tell() :]
-    if dtype.kind not in "fiub" or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
-        raise FileFormatError(f"predict: the body must be a .npy file of numbers, got {shape} of {dtype} in {len(data)} bytes")
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
+        values = read_npy(file, "inputs", len(body))
+    except ValueError as error:
+        raise FileFormatError(f"predict: the body must be a .npy file of numbers, got {one_line(error)}") from error
+    if file.read(1):
+        raise FileFormatError(f"predict: the body must be one .npy file, got more than an array of {values.nbytes} bytes")
+    return values

@@ -139,7 +139,7 @@ BAD = [
     (NPY, npy(np.ones((1, 3)))[:-1], 400, "must be a .npy file of numbers"),
     (NPY, npy(np.array([[object()]], dtype=object)), 400, "must be a .npy file of numbers"),
     (NPY, npy(np.array([["a", "b", "c"]])), 400, "must be a .npy file of numbers"),
-    (NPY, huge_npy(), 400, "must be a .npy file of numbers, got (1000000000000, 3)"),
+    (NPY, huge_npy(), 400, "must be a .npy file of numbers, got array inputs of shape (1000000000000, 3) must be stored"),
     (NPY, b"\x93NUMPY\x09\x00", 400, "must be a .npy file"),
     (SAFETENSORS, b"", 400, ""),
     (SAFETENSORS, b"\xff" * 20, 400, ""),
