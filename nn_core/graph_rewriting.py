@@ -255,6 +255,7 @@ class GraphCopy:
         if copy is None:
             return
         copy_companions(node, copy)
+        copy.scope = node.scope
         for place in range(node.n_visible, len(node.storages)):
             if node.output(place) is not None:
                 self._copies[Function(node), place] = copy.value(place)  # type: ignore[assignment]  # a Variable

@@ -12,6 +12,7 @@ from nn_core.engine.graph.modes import auto_forward
 from nn_core.engine.graph.node import Node
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.graph.reshape import order_for_reader
+from nn_core.engine.graph.scopes import scopes_of
 from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError
 from nn_core.graph_rewriting import parameters_behind
@@ -28,7 +29,7 @@ class Row:
 
     Attributes:
         function: Its name; "parameter" for one alone.
-        scope: The scope of its parameters; "" where there is none. The name of a parameter alone.
+        scope: The scope of its parameters, or the one in which it was called where it has none. The name of a parameter alone.
         shapes: Shapes of its outputs.
         n_parameters: Elements of the parameters that it is the first one to use.
         n_multiply_adds: Multiplications with an addition; 0 for functions that are not sums of products, None where a
@@ -121,14 +122,15 @@ def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
         >>> table.n_parameters, table.n_multiply_adds
         (1562, 5328)
     """
-    if isinstance(target, Module):
+    module = target if isinstance(target, Module) else None
+    if module is not None:
         if not inputs and not keywords:
             raise ArgumentError(
                 "summary: a module must be given with its inputs, got none\n"
                 "  hint: summary(module, (1, 3, 32, 32)); print(module) needs no inputs"
             )
         with auto_forward(False):
-            results = target(*map(_input, inputs), **{name: _input(value) for name, value in keywords.items()})
+            results = module(*map(_input, inputs), **{name: _input(value) for name, value in keywords.items()})
     else:
         if inputs or keywords:
             raise ArgumentError("summary: inputs must be given for modules only, got some for a variable")
@@ -138,8 +140,7 @@ def summary(target: Any, *inputs: Any, **keywords: Any) -> Summary:
     roots = tuple(variable for _, variable in found_in(results, (Variable,), ("result",)))
     if not roots:
         raise ArgumentError(f"summary: target must be a Variable, a list of them or a Module, got {type(target).__name__}")
-    names = target.get_parameters() if isinstance(target, Module) else parameters_behind(roots)
-    return _summarized(roots, names, isinstance(target, Module))
+    return _summarized(roots, module)
 
 
 def _is_of_leaves(target: Any) -> bool:
@@ -165,28 +166,25 @@ def _input(value: Any) -> Any:
     return Variable(value) if is_shape else value
 
 
-def _summarized(roots: Sequence[Variable], names: Mapping[str, Variable], is_module: bool) -> Summary:
+def _summarized(roots: Sequence[Variable], module: Module | None) -> Summary:
     """Return the summary of a graph; a module has parameters that the graph may not use, a scope those of other graphs."""
+    names = parameters_behind(roots) if module is None else module.get_parameters()
     known = {parameter.storage: name for name, parameter in names.items()}
     named = {parameter.storage: parameter for parameter in names.values()}
-    used = dict(named) if is_module else {}
+    used = {} if module is None else dict(named)
     seen: set[Any] = set()  # each parameter counts where it is used first
     rows: list[Row] = []
-    for node in order_for_reader(roots):
+    nodes = list(order_for_reader(roots))
+    for node, scope in zip(nodes, scopes_of(nodes, module), strict=True):
         parameters = _parameters(node, known)
         fresh = {value.storage: value for value in parameters if value.storage not in seen}
         seen.update(fresh)
         for storage, value in fresh.items():
             used.setdefault(storage, named.get(storage, value))
         has_weights = any(value.ndim > 1 for value in parameters)
-        rows.append(_row(node, _scope_of(parameters, known), _n_elements(fresh), has_weights))
+        rows.append(_row(node, scope, _n_elements(fresh), has_weights))
     trained = {storage: parameter for storage, parameter in used.items() if parameter.need_grad}
     return Summary(tuple(rows), _n_elements(used), _n_elements(trained))
-
-
-def _scope_of(parameters: Sequence[Variable], known: Mapping[Any, str]) -> str:
-    """Return the scope of the first parameter that has a name; empty if there is none."""
-    return next((known[value.storage].rpartition("/")[0] for value in parameters if value.storage in known), "")
 
 
 def _n_elements(parameters: Mapping[Any, Variable]) -> int:

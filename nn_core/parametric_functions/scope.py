@@ -19,12 +19,12 @@ from nn_core.engine.error_messages.refusal import FOREIGN, checked_flag, describ
 from nn_core.engine.error_messages.whole import with_whole_numbers
 from nn_core.engine.graph.imperative import call_at_once, has_ndarray
 from nn_core.engine.graph.modes import NO_GRAD
-from nn_core.engine.graph.parameter_sources import CURRENT_SCOPE, HasParameters, parameters_of
+from nn_core.engine.graph.parameter_sources import HasParameters, parameters_of
 from nn_core.engine.graph.shared_layers import NAMELESS
 from nn_core.engine.graph.trace import Trace
 from nn_core.engine.runtime.atomic_calls import atomically
 from nn_core.engine.runtime.context_values import MEMO, Ambient, AmbientScope
-from nn_core.engine.runtime.holders import SCOPES
+from nn_core.engine.runtime.holders import CURRENT_SCOPE, SCOPES
 from nn_core.engine.runtime.locks import fork_safe
 from nn_core.errors import ArgumentError, HostMemoryError, ShapeError
 from nn_core.initializer import BaseInitializer

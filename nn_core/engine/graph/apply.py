@@ -30,6 +30,7 @@ from nn_core.engine.graph.run import given_dtypes_of, run
 from nn_core.engine.graph.seeds import FUNCTION_SEED
 from nn_core.engine.graph.trace import Trace, current_trace
 from nn_core.engine.runtime.context_values import MEMO
+from nn_core.engine.runtime.holders import CURRENT_SCOPE
 from nn_core.errors import ArgumentError, GraphError, InputTypeError, ShapeError
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Shape
@@ -138,6 +139,7 @@ def _apply_in_graph(call: ResolvedCall, inputs: tuple[Any, ...], outputs: Sequen
     blocked = not spec.differentiable or stops_gradients()
     storages = _output_storages(call, inputs, outputs)
     node = Node(spec, call.args, inputs, storages, get_current_context(), not blocked and _any_needs_grad(inputs))
+    node.scope = CURRENT_SCOPE[-1]()
     node.setup = call
     results = _connected(node, call.n_visible, blocked, outputs or ())
     at_once = AUTO_FORWARD.get()
@@ -365,6 +367,7 @@ def _python_node(function: PythonFunction, inputs: tuple[Any, ...], made: Sequen
     spec = spec_of_python(function, len(inputs), len(made))
     node = Node(spec, {}, inputs, [variable.storage for variable in made], function.ctx, need_grad)
     node.python = function
+    node.scope = CURRENT_SCOPE[-1]()
     shapes = tuple([None if value is None else value.plain_shape for value in inputs])
     node.setup = Setup(shapes, tuple([variable.plain_shape for variable in made]))
     for index, variable in enumerate(made):

@@ -138,6 +138,7 @@ class Value:
                 data.synced.hold(kernel.output_keys[0], array)
             node = Node(call.spec, call.args, inputs, (Storage(data),), trace.context, trace_node.through)
             node.kernel = kernel
+            node.scope = trace_node.scope
             node.setup = call
             node.fitted = COMPUTED_AT_ONCE
             node.flags_version = trace.version
@@ -290,6 +291,7 @@ class Node:
         "kernel",
         "key",
         "python",
+        "scope",
         "setup",
         "spec",
         "storages",
@@ -314,6 +316,8 @@ class Node:
         self.key: Any = None
         self.kernel: Any = None
         self.python: Any = None
+        #: the parameter scope in which it was called, or the address of that; None where nobody noted it
+        self.scope: Any = None
         #: a `ResolvedCall` or a `Setup`; None for a function that only a plan knows
         self.setup: Any = None
         #: a `nn_core.engine.graph.lazy_subgraph.Derivation` whose result this function gives
@@ -340,6 +344,7 @@ class Node:
         # past the constructor, which would make the function a reader of its inputs
         other.inputs = tuple(inputs)
         other._outputs = node._outputs[:1]
+        other.scope = node.scope
         return other
 
     def add_outputs(self, storages: Sequence[Storage]) -> None:

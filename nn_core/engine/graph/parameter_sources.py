@@ -1,11 +1,11 @@
 """Parameters by name, from anything that has some: a dictionary, a scope, a module, or the name of a scope."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from nn_core.engine.error_messages.refusal import described, fitted
 from nn_core.engine.graph.node import Storage, Value
-from nn_core.engine.runtime.holders import modules_with_parameters, where_parameters_are
+from nn_core.engine.runtime.holders import CURRENT_SCOPE, Holder, modules_with_parameters, where_parameters_are
 from nn_core.errors import ArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ class HasParameters(Protocol):
 
 #: Variables by name, also in dictionaries of dictionaries as scopes are; a module; or the name of a scope.
 ParameterSource: TypeAlias = Mapping[str, Any] | HasParameters | str
-
-#: Gives the current scope, once there may be parameters in scopes.
-CURRENT_SCOPE: Final[list[Callable[[], Mapping[str, Any]]]] = []
 
 
 @fitted
@@ -83,15 +80,27 @@ def known_parameters(used: Collection[Storage] | None = None) -> "dict[str, Vari
         used: Leave out modules that have none of these storages; None: none.
     """
     found = parameters_of("known_parameters", None)
+    for prefix, _, parameters in named_modules(found, used):
+        found.update({f"{prefix}{name}": parameter for name, parameter in parameters.items()})
+    return found
+
+
+def named_modules(
+    found: Mapping[str, Any], used: Collection[Storage] | None = None
+) -> "Iterator[tuple[str, Holder, Mapping[str, Variable]]]":
+    """Yield modules with what stands in front of the names of their parameters, and these.
+
+    Args:
+        found: The names that are taken; who asks for the next module has added those of the last one.
+        used: See `known_parameters`.
+    """
     modules = [
         (module, parameters)
         for module, parameters in modules_with_parameters()
         if used is None or any(parameter.storage in used for parameter in parameters.values())
     ]
     for number, (module, parameters) in enumerate(modules, 1):
-        prefix = f"{type(module).__name__}_{number}/" if found.keys() & parameters.keys() else ""
-        found.update({f"{prefix}{name}": parameter for name, parameter in parameters.items()})
-    return found
+        yield f"{type(module).__name__}_{number}/" if found.keys() & parameters.keys() else "", module, parameters
 
 
 def scopes_of_parameters(used: Collection[Storage] | None = None) -> dict[Storage, str]:
@@ -101,7 +110,7 @@ def scopes_of_parameters(used: Collection[Storage] | None = None) -> dict[Storag
 
 def _scope(function: str, name: str | None) -> Mapping[str, Any]:
     """Return the current scope, or of it what has a name, which stays in front."""
-    current = CURRENT_SCOPE[-1]() if CURRENT_SCOPE else {}
+    current = CURRENT_SCOPE[-1]()
     if name is None:
         return current
     parts = name.split("/")

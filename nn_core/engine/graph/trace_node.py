@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from nn_core.engine.graph.call import PreparedKernel, ResolvedCall
+from nn_core.engine.runtime.holders import CURRENT_SCOPE
 from nn_core.operators.spec.model import FunctionSpec
 from nn_core.typing import Shape
 
@@ -35,6 +36,8 @@ class TraceNode:
         kind: Equal (as an object) for nodes whose results have one shape and dtype and alike need a gradient; None: unasked.
         layer: The call of a layer that came to no more than this call; see `nn_core.parametric_functions.repeated`.
         digest: Equal for calls whose results depend in the same way on the same parameters, wherever they are in the tree.
+        scope: The address of the parameter scope in which the call was made when the tree got it, for tables of functions; not
+            the scope itself, whose parameters would live as long as the tree.
         structure: The structure of the graph that ends here, with its places on the trace; see `nn_core.engine.graph.replay`.
     """
 
@@ -55,6 +58,7 @@ class TraceNode:
         "needs",
         "output_key",
         "position",
+        "scope",
         "sources",
         "space",
         "spec",
@@ -93,6 +97,7 @@ class TraceNode:
         self.following: dict[Any, TraceNode] | None = None
         self.latest: TraceNode | None = None
         self.layer: Any = None
+        self.scope = id(CURRENT_SCOPE[-1]())
         self.structure: Any = None
 
 

@@ -1,7 +1,7 @@
 """The holders of parameters, scopes of the process and modules: for messages to programs that look in the wrong place."""
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -17,8 +17,17 @@ class Holder(Protocol):
         """The module that holds it."""
         ...
 
+    @property
+    def parameter_scope(self) -> Mapping[str, Any]:
+        """Its scope, with what its own methods have made."""
+        ...
+
     def get_parameters(self) -> Mapping[str, Any]:
         """Its parameters by name."""
+        ...
+
+    def walk(self, path: str = "") -> "Iterator[tuple[str, Holder]]":
+        """Yield it and those inside it, with what precedes the names of their parameters."""
         ...
 
 
@@ -26,6 +35,9 @@ class Holder(Protocol):
 HOLDERS: Final[weakref.WeakValueDictionary[int, Holder]] = weakref.WeakValueDictionary()
 #: The scope of all parameters of the process, once there may be some.
 SCOPES: Final[list[Mapping[str, Any]]] = []
+_NO_SCOPE: Final[Mapping[str, Any]] = {}
+#: The last one gives the current scope; an empty one until there may be parameters in scopes.
+CURRENT_SCOPE: Final[list[Callable[[], Mapping[str, Any]]]] = [lambda: _NO_SCOPE]
 
 
 def modules_with_parameters() -> Iterator[tuple[Holder, Mapping[str, Any]]]:

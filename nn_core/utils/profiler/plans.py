@@ -14,9 +14,8 @@ from typing import Any, Final
 from nn_core.engine.arrays.synced import HOST, ready
 from nn_core.engine.error_messages.refusal import fitted
 from nn_core.engine.graph.backward_data import BackwardPlan
-from nn_core.engine.graph.node import Node
-from nn_core.engine.graph.parameter_sources import scopes_of_parameters
 from nn_core.engine.graph.plan import WATCH, Entry, Plan
+from nn_core.engine.graph.scopes import scopes_of
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.typing import Step, extra, is_slow
 from nn_core.utils.profiler.memory import Moment, moments, peak
@@ -31,7 +30,8 @@ class Row:
 
     Attributes:
         name: Function, or functions that their backend merged, joined by " + "; a scope, a kind or a pass.
-        scope: The scope of its parameters, or that of the nearest function before it that has some; "" where there is none.
+        scope: The scope of its parameters, or the one in which it was called where it has none;
+            of merged functions that of the first.
         pass_name: "forward" or "backward"; "" where both are counted.
         n_calls: How often it ran.
         milliseconds: Sum over all runs.
@@ -356,20 +356,13 @@ def _name(entries: Sequence[Entry]) -> str:
 
 
 def _scopes(entries: Sequence[Entry]) -> list[str]:
-    """For each entry the scope of its parameters; functions without parameters count to the one before them."""
-    nodes = [entry.node for entry in entries if entry.node is not None]
-    known = scopes_of_parameters({value.storage for node in nodes for value in node.inputs if value is not None})
+    """Return the scope of each entry; copies count to the function before them."""
+    found = iter(scopes_of([entry.node for entry in entries if entry.node is not None]))
     scopes, current = [], ""
     for entry in entries:
-        current = _scope_of(entry.node, known) or current
+        current = current if entry.node is None else next(found)
         scopes.append(current)
     return scopes
-
-
-def _scope_of(node: Node | None, known: dict[Any, str]) -> str:
-    if node is None:
-        return ""
-    return next((known[v.storage] for v in node.inputs if v is not None and v.storage in known), "")
 
 
 def _n_bytes(entries: Sequence[Entry], seen: set[int]) -> int:
