@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described, door, fitted
+from nn_core.engine.error_messages.refusal import described, door, fitted, fitted_methods
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.runtime.context_values import Mode
 from nn_core.engine.runtime.installed import default_backends
@@ -32,6 +32,7 @@ class _Key:
 _KEYS: Final[dict[tuple[object, ...], _Key]] = {}
 
 
+@fitted_methods()
 class Context:
     """A description of where functions run; equal and hashed by its settings.
 

@@ -14,7 +14,7 @@ import numpy as np
 from nn_core.engine.arrays.ndarray import NdArray
 from nn_core.engine.arrays.pictures import plotting
 from nn_core.engine.dispatch.attributes import module_attributes
-from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted, real_numbers
+from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted, fitted_methods, real_numbers
 from nn_core.engine.runtime.schemas import checked_state, wrong_state
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.files.atomic import require_regular
@@ -75,6 +75,7 @@ class _Interval:
         return True
 
 
+@fitted_methods()
 class MonitorSeries:
     """Write means of a number over intervals, one line "<index> <mean>" each.
 
@@ -143,6 +144,7 @@ class MonitorSeries:
         self._values, self._interval = values, _Interval(start)
 
 
+@fitted_methods()
 class MonitorTimeElapsed:
     """Write how long intervals take, one line "<index> <seconds> <interval> <seconds since the start>" each.
 
@@ -206,6 +208,7 @@ class MonitorTimeElapsed:
         self._lap_start, self._start, self._interval = now - lap, now - total, _Interval(start)
 
 
+@fitted_methods()
 class MonitorImage:
     """Write images as PNG files, <folder>/<name>/<index>-<number>.png.
 

@@ -18,6 +18,7 @@ from nn_core.engine.error_messages.refusal import (
     described,
     door,
     fitted,
+    fitted_methods,
     name_lack,
     raise_refusal,
     real_numbers,
@@ -67,6 +68,7 @@ _ENGINE: Final = frozenset(
 )  # fmt: skip
 
 
+@fitted_methods("of_storage")
 class Variable(Value, VariableOperators, SuggestsAttributes, Constructed):
     """A value in a computation graph: data, gradient, and the function that computes it.
 

@@ -9,10 +9,11 @@ from typing import Any, overload
 
 from nn_core.core.members import Path, found_in
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import described, door, fitted
+from nn_core.engine.error_messages.refusal import described, door, fitted, fitted_methods
 from nn_core.errors import ArgumentError, UnknownNameError
 
 
+@fitted_methods()
 class ModuleList(Module):
     """A list of modules that is a module itself.
 
@@ -81,6 +82,7 @@ class ModuleList(Module):
         self._release(old)
 
 
+@fitted_methods()
 class ModuleDict(Module):
     """Modules by name that are a module themselves.
 

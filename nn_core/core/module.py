@@ -20,7 +20,7 @@ from nn_core.core.memo import ParamMemo as ParamMemo
 from nn_core.core.memo import insert_parent_name as insert_parent_name
 from nn_core.core.names_elsewhere import NamesElsewhere
 from nn_core.core.tree import html_tree, shown, tree
-from nn_core.engine.error_messages.refusal import checked_flag, door, require_call
+from nn_core.engine.error_messages.refusal import checked_flag, door, fitted_methods, require_call
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import HOLDERS
 from nn_core.errors import ArgumentError
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _OWN: Final = frozenset({"_called", "_evaluates", "_frozen", "_grows", "_name", "_parent", "_scope", "_trained", "_training"})
 
 
+@fitted_methods()
 class Module(NamesElsewhere):
     """Base class of modules: a subclass makes its submodules in ``__init__`` and computes in ``call``.
 

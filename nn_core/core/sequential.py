@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from nn_core.core.module import Module
 from nn_core.core.tree import name_of, shown
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, NNCoreError, SignatureError
 
 #: How the line about a layer begins.
@@ -40,6 +40,7 @@ class Lambda(Module):
         return self.function(*args, **kwargs)
 
 
+@fitted_methods()
 class Sequential(Module):
     """A chain of modules and functions; the output of one is the input of the next.
 

@@ -13,7 +13,7 @@ from nn_core.data.memory_map import identities_of, with_maps, without_maps
 from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Rows, Sample
 from nn_core.data.stored_rows import StoredRows
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError, one_line
 from nn_core.files.atomic import open_to_read, require_regular
 from nn_core.files.hdf5_rows import open_rows
@@ -136,6 +136,7 @@ class NumpyDataSource(ArrayDataSource):
             super().__init__(arrays, shuffle, rng)
 
 
+@fitted_methods()
 class Hdf5DataSource(OrderedDataSource):
     """Rows of the datasets of an HDF5 file, read one by one.
 

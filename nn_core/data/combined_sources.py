@@ -7,7 +7,7 @@ from typing import Any
 
 from nn_core.data.blocks import Blocks, joined
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import described, door
+from nn_core.engine.error_messages.refusal import described, door, fitted_methods
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng
 
@@ -18,6 +18,7 @@ def _require_sources(name: str, given: Any) -> None:
         raise ArgumentError(f"{name}: data_source_list must be a list of data sources, got {described(given)}")
 
 
+@fitted_methods()
 class _Combined(OrderedDataSource):
     """Sources that begin and end their epochs together."""
 
@@ -40,6 +41,7 @@ class _Combined(OrderedDataSource):
             source.close()
 
 
+@fitted_methods()
 class ConcatDataSource(_Combined):
     """The samples of several sources, one after another.
 
@@ -89,6 +91,7 @@ class ConcatDataSource(_Combined):
         )
 
 
+@fitted_methods()
 class ZippedDataSource(_Combined):
     """The samples of several sources side by side: the variables of the first, then those of the second, and so on.
 

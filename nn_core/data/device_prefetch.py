@@ -11,7 +11,7 @@ from nn_core.engine.arrays.spaces import space_of
 from nn_core.engine.arrays.synced import HOST, Space, ready
 from nn_core.engine.dispatch.plugin_manager import get_backend
 from nn_core.engine.error_messages.foreign_values import values_of
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, BackendNotFoundError, BackendUnavailableError, PluginError
 
 
@@ -21,6 +21,7 @@ class Batches(Protocol):
     def next(self) -> Sequence[Any]: ...
 
 
+@fitted_methods("next")
 class DevicePrefetcher:
     """The batches of an iterator as NdArrays on a device; each is brought there while the step before it computes.
 

@@ -31,7 +31,7 @@ from nn_core.data.cache_names import as_csv as as_csv
 from nn_core.data.cache_names import is_file_name, require_prefix
 from nn_core.data.source import DataSource, OrderedDataSource, Sample
 from nn_core.engine.error_messages.foreign_values import values_of
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files import atomic_writer, open_to_read, read_file, remove_leftovers
 from nn_core.files.atomic import open_locked, remove_if_unlocked
@@ -60,6 +60,7 @@ class DataSourceWithFileCacheError(ArgumentError):
     """A cache cannot be written."""
 
 
+@fitted_methods()
 class CacheDataSource(OrderedDataSource):
     """Samples of a cache.
 
@@ -194,6 +195,7 @@ class CacheDataSource(OrderedDataSource):
         self._open.clear()
 
 
+@fitted_methods()
 class DataSourceWithFileCache(OrderedDataSource):
     """A source whose samples are copied to files at first, and then read from there.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nn_core.data.blocks import Blocks
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import checked_count, described, fitted
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError
 from nn_core.random import Rng
 
@@ -17,6 +17,7 @@ from nn_core.random import Rng
 MakeSamples: TypeAlias = Callable[..., Iterable[Any]]
 
 
+@fitted_methods()
 class IterableDataSource(OrderedDataSource):
     """Samples of something that is iterated over, the same in each epoch.
 

@@ -17,7 +17,7 @@ from nn_core.data.source import (
     SlicedDataSource,
 )
 from nn_core.data.source_cursor import Mark
-from nn_core.engine.error_messages.refusal import checked_count, described, door
+from nn_core.engine.error_messages.refusal import checked_count, described, door, fitted_methods
 from nn_core.engine.error_messages.whole import takes_whole_numbers
 from nn_core.engine.runtime.html import table
 from nn_core.engine.runtime.schemas import checked_state_without
@@ -34,6 +34,7 @@ _POOLS: Final[Mapping[str, Callable[[DataSource, Collation, int, float | None], 
 }
 
 
+@fitted_methods("next")
 class DataIterator:
     """Batches of the samples of a source, for ever or to the end of an epoch.
 

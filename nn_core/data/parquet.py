@@ -17,7 +17,7 @@ from nn_core.data.file_patterns import Files, files_of
 from nn_core.data.images import read_stored_image
 from nn_core.data.sound import read_sound
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import checked_count, fitted
+from nn_core.engine.error_messages.refusal import checked_count, fitted, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import require_regular
 from nn_core.random import Rng
@@ -34,6 +34,7 @@ DECODERS: Final[Mapping[str, Decoder]] = {
 _MOST_OPEN: Final = 16
 
 
+@fitted_methods()
 class ParquetDataSource(OrderedDataSource):
     """Rows of Parquet files, of which a few groups of rows are in memory at a time. Needs the package pyarrow.
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core.data.blocks import Blocks, arranged, fixed_blocks
-from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described, door
+from nn_core.engine.error_messages.refusal import checked_count, checked_flag, described, door, fitted_methods
 from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng, get_generator_state, set_generator_state
@@ -39,6 +39,7 @@ _READERS: Final = frozenset({"_sample", "_get_data", "next"})
 _UNSHUFFLED: Final[Mapping[str, Any]] = {}
 
 
+@fitted_methods("go_to", "next")
 class DataSource:
     """Base class of data sources.
 
@@ -164,6 +165,7 @@ class DataSource:
         self.close()
 
 
+@fitted_methods("rows_at")
 class OrderedDataSource(DataSource):
     """A data source that keeps its order in ``_order``; subclasses define ``_sample(index)``.
 
@@ -321,6 +323,7 @@ class SimpleDataSource(OrderedDataSource):
         return sample if isinstance(sample, tuple) else tuple(sample) if isinstance(sample, list) else (sample,)
 
 
+@fitted_methods()
 class SlicedDataSource(OrderedDataSource):
     """A part of a source.
 
@@ -378,6 +381,7 @@ class SlicedDataSource(OrderedDataSource):
         return self._rows_inside(self._source, self._start + indices)
 
 
+@fitted_methods()
 class DataSourceWithMemoryCache(OrderedDataSource):
     """A source whose samples are kept in memory once they were read.
 
@@ -423,6 +427,7 @@ class DataSourceWithMemoryCache(OrderedDataSource):
         self._source.close()
 
 
+@fitted_methods()
 class TransformedDataSource(OrderedDataSource):
     """The samples of a source, each changed by a function that may draw random numbers: augmentation.
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from nn_core.data.blocks import Blocks, fixed_blocks
 from nn_core.data.source import DataSource, OrderedDataSource, Rows, Sample
-from nn_core.engine.error_messages.refusal import door, fitted
+from nn_core.engine.error_messages.refusal import door, fitted, fitted_methods
 from nn_core.errors import ArgumentError
 from nn_core.random import Rng
 
 
+@fitted_methods()
 class ChosenDataSource(OrderedDataSource):
     """Some samples of a source.
 

@@ -13,7 +13,7 @@ from nn_core.data.blocks import Blocks
 from nn_core.data.file_patterns import Files, files_of
 from nn_core.data.readers import reader_of
 from nn_core.data.source import OrderedDataSource, Sample
-from nn_core.engine.error_messages.refusal import checked_count, fitted
+from nn_core.engine.error_messages.refusal import checked_count, fitted, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError, one_line
 from nn_core.files.atomic import open_to_read, require_regular
 from nn_core.files.naming import naming_file
@@ -26,6 +26,7 @@ Decoder: TypeAlias = Callable[[bytes], Any]
 _MOST_OPEN: Final = 16
 
 
+@fitted_methods()
 class TarDataSource(OrderedDataSource):
     """Samples of tar files that are not compressed, read one by one from where they are.
 

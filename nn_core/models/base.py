@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nn_core.engine.error_messages.refusal import described, fitted, fitted_constructor
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_constructor, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError
 from nn_core.logger import logger
 from nn_core.models.layers import Layers
@@ -51,6 +51,7 @@ class Request:
     further: list[Variable] = field(default_factory=list)
 
 
+@fitted_methods()
 class PretrainedModel(ABC):
     """Base class of networks with weights.
 

@@ -13,7 +13,7 @@ import nn_core.functions as F
 from nn_core.auto_forward import auto_forward
 from nn_core.context import get_current_context
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import checked_count, described, fitted
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.models.sampling import Sampler, Scores, Tokens
 from nn_core.variable import Variable
@@ -133,6 +133,7 @@ class Cache:
         return Variable((n, heads, self.capacity, features))
 
 
+@fitted_methods("step")
 class Decoder:
     """A network that generates tokens with a cache. Its graphs are built once, and used again by later calls.
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import nn_core.functions as F
 import nn_core.parametric_functions as PF
 from nn_core.core.module import Module
-from nn_core.engine.error_messages.refusal import checked_count, described, fitted
+from nn_core.engine.error_messages.refusal import checked_count, described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.initializer import NormalInitializer
 from nn_core.models.decoding import Cache, Prompt, checked_prompts, decoder_of, is_several
@@ -82,6 +82,7 @@ class Block(Module):
         return F.dropout(x, self.dropout) if self.training and self.dropout else x
 
 
+@fitted_methods()
 class VisionTransformer(Module):
     """A classifier of images that sees them as a sequence of square patches (ViT).
 
@@ -163,6 +164,7 @@ class VisionTransformer(Module):
         return layers | _blocks("encoder.layers.encoder_layer_{}", len(self.blocks), _TORCHVISION_BLOCK)
 
 
+@fitted_methods()
 class GPT(Module):
     """A language model that predicts the next token of each position, in the form of GPT-2.
 

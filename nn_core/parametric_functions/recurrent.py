@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import nn_core.functions as F
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.functions.operand import Operand
 from nn_core.initializer import Rng
@@ -275,6 +275,7 @@ def _step(
     return F.sigmoid(o) * F.tanh(c_next), c_next
 
 
+@fitted_methods()
 class LSTMCell:
     """A long short-term memory that keeps its state between calls.
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from nn_core.context import get_current_context
 from nn_core.engine.error_messages.overlooked import overlook
-from nn_core.engine.error_messages.refusal import checked_flag, door, fitted, name_lack, refuses_rest, require_fit
+from nn_core.engine.error_messages.refusal import (
+    checked_flag,
+    door,
+    fitted,
+    fitted_methods,
+    name_lack,
+    refuses_rest,
+    require_fit,
+)
 from nn_core.engine.runtime.html import table
 from nn_core.errors import ArgumentError, SignatureError, UnknownAttributeError
 from nn_core.logger import logger
@@ -35,6 +43,7 @@ from nn_core.variable import Variable
 _BOUND: Final = frozenset({"_groups", "_gradients", "_latecomers"})
 
 
+@fitted_methods("step")
 class Solver(ChosenParameters):
     """Base class of solvers.
 

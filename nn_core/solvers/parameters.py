@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from nn_core.engine.error_messages.refusal import checked_flag, described, door
+from nn_core.engine.error_messages.refusal import checked_flag, described, door, fitted_methods
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.solvers.choices import CHOOSERS, CHOSEN, Latecomers
@@ -12,6 +12,7 @@ from nn_core.solvers.states import Slot, new_slot
 from nn_core.variable import Variable
 
 
+@fitted_methods()
 class ChosenParameters(SavedStates):
     """The part of a solver that knows its parameters; see `nn_core.solver.Solver`."""
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted_methods
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.solvers.base import Solver
 from nn_core.solvers.groups import active
@@ -45,6 +45,7 @@ _ASCEND: Final = Rule("Ascend", _ascend)
 _RETURN: Final = Rule("Return", _return)
 
 
+@fitted_methods("update_with")
 class SAM(SeveralPasses, Wrapping, closed=True):
     """Sharpness-aware minimization: another solver's steps with the gradients at the worst point nearby.
 
@@ -143,6 +144,7 @@ class SAM(SeveralPasses, Wrapping, closed=True):
         self.inner.step(xp, w, g, states, inner)
 
 
+@fitted_methods("step", "update_with")
 class LBFGS(SeveralPasses, Solver, closed=True):
     """Quasi-Newton steps for losses without noise: few parameters, or all samples in each pass.
 

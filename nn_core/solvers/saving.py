@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.files import naming_file
@@ -15,6 +15,7 @@ from nn_core.solvers.parameter_groups import RuleNumbers, as_text, from_text, se
 from nn_core.solvers.states import GROUPS, Slot, SolverState, States
 
 
+@fitted_methods()
 class SavedStates:
     """The part of a solver that gives away what updates depend on, and takes it over; see `nn_core.solver.Solver`."""
 

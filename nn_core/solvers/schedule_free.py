@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from nn_core.engine.error_messages.refusal import fitted_methods
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.solvers.base import Solver
 from nn_core.solvers.groups import Groups
@@ -12,6 +13,7 @@ from nn_core.solvers.states import Slot
 from nn_core.typing import Array, Namespace
 
 
+@fitted_methods()
 class Averaging:
     """The part of a schedule-free solver that gives the average of the weights.
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of, require_some
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
@@ -16,6 +16,7 @@ from nn_core.training.states import require_same_names, set_state_of, state_of
 from nn_core.training.triggers import every
 
 
+@fitted_methods()
 class MovingAverage:
     """Exponential moving averages of parameters; as an extension of the trainer it is updated in each iteration.
 

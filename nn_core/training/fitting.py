@@ -15,7 +15,7 @@ from nn_core import solvers
 from nn_core.core.module import Module
 from nn_core.data.source import DataSource
 from nn_core.engine.error_messages.foreign_values import values_of
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.graph.node import Storage
 from nn_core.engine.runtime.holders import where_parameters_are
@@ -69,6 +69,7 @@ _HINTS: Final[Mapping[str, str]] = {
 }
 
 
+@fitted_methods()
 class Fit:
     """A trained network.
 

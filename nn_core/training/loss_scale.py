@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 
 
+@fitted_methods("step")
 class LossScale:
     """A factor of the loss that is halved when gradients overflow, and doubled after a number of good steps.
 

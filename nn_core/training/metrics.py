@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.variable import Variable
 
 Array = np.ndarray[Any, Any]
 
 
+@fitted_methods("take")
 class Metric:
     """Base class: a subclass defines ``reset()``, ``take(y, t)`` and ``results()``.
 
@@ -58,6 +59,7 @@ class Metric:
         self.take(y.d, t.d)
 
 
+@fitted_methods("take")
 class Accuracy(Metric):
     """Share of samples whose label is among the `top` classes of the highest scores.
 
@@ -104,6 +106,7 @@ class Accuracy(Metric):
         return {"": self._right / self._count if self._count else math.nan}
 
 
+@fitted_methods("take")
 class Confusion(Metric):
     """Counts of samples by their label and the class of the highest score; precision, recall and F1, mean over classes.
 
@@ -145,6 +148,7 @@ class Confusion(Metric):
         return {name: float(value[occurs].mean()) for name, value in values.items()}
 
 
+@fitted_methods("take")
 class RegressionErrors(Metric):
     """Mean absolute error, root of the mean squared error, and R2; `y` and `t` have one shape.
 

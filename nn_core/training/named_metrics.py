@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.training.metrics import Accuracy, Array, Confusion, Metric, RegressionErrors
 from nn_core.variable import Variable
@@ -16,6 +16,7 @@ from nn_core.variable import Variable
 MetricLike: TypeAlias = str | Callable[[Array, Array], float]
 
 
+@fitted_methods("take")
 class FunctionMetric(Metric):
     """A function of all predictions and all targets.
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.runtime.limits import TimeLimit, deadline_of
 from nn_core.logger import logger
 from nn_core.settings import settings
@@ -27,6 +27,7 @@ _ASKS: Final = ("SIGHUP", "SIGUSR1")
 _NOTICE: Final = "SIGUSR1"
 
 
+@fitted_methods()
 class StopSignals:
     """Take note of signals inside a ``with`` block; a second one of those that end the process has its usual effect.
 

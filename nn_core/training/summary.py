@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 
 
+@fitted_methods("add")
 class Summary:
     """Weighted mean and standard deviation of a series, in float64 and in one pass.
 

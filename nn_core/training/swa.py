@@ -8,7 +8,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
@@ -19,6 +19,7 @@ from nn_core.variable import Variable
 Array = np.ndarray[Any, Any]
 
 
+@fitted_methods()
 class WeightAverage:
     """Means of parameters with equal weights (SWA); as an extension of the trainer it takes in one point each epoch.
 

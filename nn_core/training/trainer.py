@@ -12,7 +12,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.communicators.elastic import fill_up, join
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.engine.runtime.limits import TimeLimit
 from nn_core.engine.runtime.schemas import checked_state_without
 from nn_core.errors import ArgumentError, CommunicationError
@@ -30,6 +30,7 @@ from nn_core.training.triggers import Trigger, TriggerLike, as_trigger
 from nn_core.training.updater import Updater
 
 
+@fitted_methods()
 class Trainer:
     """Runs an updater until a trigger fires, and extensions when theirs do.
 

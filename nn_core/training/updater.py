@@ -12,7 +12,7 @@ from nn_core.auto_forward import auto_forward
 from nn_core.communicators import Communicator
 from nn_core.core.module import Module
 from nn_core.engine.error_messages.foreign_values import values_of
-from nn_core.engine.error_messages.refusal import checked_count, fitted
+from nn_core.engine.error_messages.refusal import checked_count, fitted, fitted_methods
 from nn_core.engine.graph.parameter_sources import parameters_of
 from nn_core.engine.runtime.holders import where_parameters_are
 from nn_core.engine.runtime.schemas import checked_state
@@ -49,6 +49,7 @@ class Data(Protocol):
     def next(self) -> Sequence[Any]: ...
 
 
+@fitted_methods("apply_gradients", "gradients", "next_batch", "step", "update")
 class Updater:
     """Takes a batch, computes the loss and its gradients, and changes the parameters.
 

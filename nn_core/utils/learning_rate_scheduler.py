@@ -15,13 +15,14 @@ from typing import TypeVar
 import numpy as np
 
 from nn_core.engine.dispatch.attributes import module_attributes
-from nn_core.engine.error_messages.refusal import described, door
+from nn_core.engine.error_messages.refusal import described, door, fitted_methods
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
 
 N = TypeVar("N", int, float)
 
 
+@fitted_methods()
 class BaseLearningRateScheduler:
     """Base of learning-rate schedulers.
 
@@ -41,6 +42,7 @@ class BaseLearningRateScheduler:
         raise NotImplementedError(f"{type(self).__name__}: a scheduler must define get_learning_rate(iter)")
 
 
+@fitted_methods()
 class ExponentialScheduler(BaseLearningRateScheduler):
     """Multiply by a factor at the end of each interval: init_lr * gamma ** (iter // iter_interval).
 
@@ -70,6 +72,7 @@ class ExponentialScheduler(BaseLearningRateScheduler):
         return self.init_lr * self.gamma ** (iter // self.iter_interval)
 
 
+@fitted_methods()
 class StepScheduler(BaseLearningRateScheduler):
     """Multiply by a factor at given iterations.
 
@@ -101,6 +104,7 @@ class StepScheduler(BaseLearningRateScheduler):
         return self.init_lr * self.gamma ** sum(iter >= step for step in self.iter_steps)
 
 
+@fitted_methods()
 class PolynomialScheduler(BaseLearningRateScheduler):
     """Fall to zero by a power: init_lr * (1 - iter / max_iter) ** power, and 0 from `max_iter` on.
 
@@ -130,6 +134,7 @@ class PolynomialScheduler(BaseLearningRateScheduler):
         return self.init_lr * max(0.0, 1.0 - iter / self.max_iter) ** self.power
 
 
+@fitted_methods()
 class CosineScheduler(BaseLearningRateScheduler):
     """Fall to zero along half a cosine: init_lr * (1 + cos(pi * iter / max_iter)) / 2.
 
@@ -168,6 +173,7 @@ class CosineScheduler(BaseLearningRateScheduler):
         return _along_cosine(self.init_lr, 0.0, iter / self.max_iter)
 
 
+@fitted_methods()
 class LinearWarmupScheduler(BaseLearningRateScheduler):
     """Let the learning rate of another scheduler rise from near zero at first.
 
@@ -198,6 +204,7 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         return learning_rate * (iter + 1) / self.warmup_iter if iter < self.warmup_iter else learning_rate
 
 
+@fitted_methods()
 class OneCycleScheduler(BaseLearningRateScheduler):
     """Rise to a large learning rate and fall far below the first one, along half a cosine each; then stay there.
 
@@ -242,6 +249,7 @@ class OneCycleScheduler(BaseLearningRateScheduler):
         return _along_cosine(self.max_lr, first / self.final_div_factor, min((iter - top) / length, 1) if length else 1)
 
 
+@fitted_methods()
 class CyclicScheduler(BaseLearningRateScheduler):
     """Go up and down between two learning rates, along straight lines.
 
@@ -275,6 +283,7 @@ class CyclicScheduler(BaseLearningRateScheduler):
         return self.base_lr + (self.max_lr - self.base_lr) * height
 
 
+@fitted_methods()
 class CosineRestartsScheduler(BaseLearningRateScheduler):
     """Fall along half a cosine, and start again; each cycle may be longer than the one before.
 

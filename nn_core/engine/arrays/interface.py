@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from nn_core.engine.arrays.numpy_protocol import call_function, call_ufunc
+from nn_core.engine.error_messages.refusal import fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nn_core.typing import Shape
 
 
+@fitted_methods()
 class ArrayInterface:
     """The NumPy-like interface that Variables and NdArrays share."""
 

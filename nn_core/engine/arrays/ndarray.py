@@ -18,7 +18,7 @@ from nn_core.engine.arrays.exchange import ON_HOST, dlpack_device, lent, lent_ad
 from nn_core.engine.arrays.shapes import checked_shape, inferred_shape
 from nn_core.engine.arrays.synced import HOST, Space, SyncedArray, is_ready_on_device
 from nn_core.engine.error_messages.attributes import Misnamed, SuggestsAttributes, offered
-from nn_core.engine.error_messages.refusal import described, door, real_numbers
+from nn_core.engine.error_messages.refusal import described, door, fitted, real_numbers
 from nn_core.engine.error_messages.whole import fraction_hint, whole
 from nn_core.errors import ArgumentError, DTypeError, ShapeError
 from nn_core.settings import are_shapes_strict
@@ -313,6 +313,7 @@ class NdArray(NdArrayOperators, SuggestsAttributes, Constructed):
         """Set all values to zero, lazily; NumPy views that a program holds keep what they show."""
         self.fill(0.0)
 
+    @fitted
     def fill(self, value: float) -> None:
         """Set all values to `value`, lazily; NumPy views that a program holds keep what they show."""
         if self._window is not None:

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar, get_args, get_origin
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -113,6 +113,34 @@ def fitted_constructor(cls: type[T]) -> type[T]:
     """Decorate a class whose constructor cannot be decorated where it is defined, such as a dataclass: it is `fitted`."""
     cls.__init__ = fitted(cls.__init__)  # type: ignore[method-assign]
     return cls
+
+
+def fitted_methods(*beside: str) -> Callable[[type[T]], type[T]]:
+    """Decorate a class: the public methods that it defines are `fitted`, unless one of our decorators has seen to it.
+
+    A wrapper costs time in every call. So methods that run in each step of a program are left out, and so is `call`
+    of a module, which `Module.__call__` answers for.
+
+    Args:
+        beside: Names of the methods that are left out.
+    """
+
+    def decorate(cls: type[T]) -> type[T]:
+        for name, member in list(vars(cls).items()):
+            if name.startswith("_") or name == "call" or name in beside:
+                continue
+            if isinstance(member, (classmethod, staticmethod)):
+                setattr(cls, name, type(member)(_fitted_once(member.__func__)))
+            elif isinstance(member, types.FunctionType):
+                setattr(cls, name, _fitted_once(member))
+        return cls
+
+    return decorate
+
+
+def _fitted_once(function: F) -> F:
+    seen_to = function.__code__ in _WRAPPERS or hasattr(function, "__signature__")
+    return function if seen_to else fitted(function)  # type: ignore[return-value]
 
 
 def speak_for(function: Callable[..., Any], error: BaseException) -> None:
@@ -418,3 +446,7 @@ def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
     if dtype.kind not in "fiubV" or dtype.hasobject or issubclass(dtype.type, np.void):  # bfloat16 is of kind V
         raise DTypeError(f"{name}: values must be real numbers or booleans, got dtype {dtype}")
     return values
+
+
+#: The code of what the decorators of this module make.
+_WRAPPERS: Final = frozenset(decorator(lambda: None).__code__ for decorator in (door, fitted))

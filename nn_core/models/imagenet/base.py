@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted_methods
 from nn_core.errors import ArgumentError
 from nn_core.functions import global_average_pooling, relu, reshape, split, stack
 from nn_core.models.base import PretrainedModel, Request
@@ -15,6 +15,7 @@ N_CLASSES: Final = 1000
 GLOBAL_POOLING_KEYS: Final = ("lastconv", "lastconv+relu", "pool", "classifier")
 
 
+@fitted_methods()
 class ImageNetBase(PretrainedModel):
     """Base class of classifiers of ImageNet.
 

@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar
 
-from nn_core.engine.error_messages.refusal import door
+from nn_core.engine.error_messages.refusal import door, fitted_methods
 from nn_core.errors import ArgumentError
 from nn_core.models.base import PretrainedModel, Request
 from nn_core.variable import Variable
 
 
+@fitted_methods()
 class ObjectDetection(PretrainedModel):
     """Base class of networks that find objects.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nn_core.data.images import resize_image
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.models.object_detection.draw_utils import DrawBoundingBoxes
 
@@ -74,6 +74,7 @@ def apply_inverse_letterbox_coordinate_transform(
     return boxes
 
 
+@fitted_methods()
 class LetterBoxTransform:
     """An image with borders, and the way back for boxes that were found in it.
 

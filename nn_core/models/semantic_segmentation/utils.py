@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.models.semantic_segmentation.image_preprocess import fitting_size, preprocess_image_and_label
 from nn_core.utils.image_utils import imsave
@@ -114,6 +114,7 @@ def save_image(image_path: str, label: Image, color_map: Any = None) -> None:
     imsave(image_path, colors.astype(np.uint8)[label])
 
 
+@fitted_methods()
 class ProcessImage:
     """An image on its way into a network and back.
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nn_core.engine.error_messages.refusal import described
+from nn_core.engine.error_messages.refusal import described, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.training.summary import Summaries
 from nn_core.training.trainer import Trainer
 
 
+@fitted_methods("observe")
 class Averages:
     """Base of extensions that take in each iteration what was reported, and use the means when their trigger fires.
 

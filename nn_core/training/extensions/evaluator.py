@@ -10,7 +10,7 @@ import numpy as np
 
 from nn_core.communicators import Communicator
 from nn_core.engine.error_messages.foreign_values import values_of
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.graph.node import forward_order
 from nn_core.errors import ArgumentError
 from nn_core.solvers.schedule_free import Averaging
@@ -27,6 +27,7 @@ from nn_core.variable import Variable, forward_all
 Output: TypeAlias = Variable | Metric
 
 
+@fitted_methods()
 class Evaluator:
     """Compute means and metrics over all samples of a data set, each epoch or as the trigger says.
 

@@ -9,7 +9,7 @@ from typing import IO, Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.errors import ArgumentError
 from nn_core.training.extensions.averages import Averages
 from nn_core.training.reporting import report
@@ -57,6 +57,7 @@ class PhaseClock:
         self._since = now
 
 
+@fitted_methods()
 class StepTimes(Averages):
     """Report where the time and the memory of all ranks go, and write it in one line together with the reported values.
 

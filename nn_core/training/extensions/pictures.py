@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from nn_core.engine.arrays.pictures import plotting
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer
 
 
+@fitted_methods()
 class Plot(Averages):
     """Plot the means of reported values against the iteration, each epoch or as the trigger says.
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nn_core.engine.error_messages.refusal import checked_count, fitted
+from nn_core.engine.error_messages.refusal import checked_count, fitted, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.errors import ArgumentError
 from nn_core.logger import logger
@@ -13,6 +13,7 @@ from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer
 
 
+@fitted_methods()
 class ReduceOnPlateau(Averages):
     """Multiply the learning rate by a factor when the mean of a reported value has not become better for some epochs.
 

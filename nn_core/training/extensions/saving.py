@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.runtime.limits import seconds_of
 from nn_core.errors import ArgumentError, DiskFullError
 from nn_core.files import extension_of, writing_into
@@ -18,6 +18,7 @@ from nn_core.training.watched_values import Watched
 from nn_core.training.watched_values import best as best_value
 
 
+@fitted_methods()
 class Checkpoint:
     """Save everything each epoch, or as the trigger says, so that ``trainer.run(resume=True)`` continues from it.
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.engine.runtime.schemas import checked_state
 from nn_core.files import atomic_writer, open_to_read, require_regular
 from nn_core.files.atomic import is_full
@@ -18,6 +18,7 @@ from nn_core.training.extensions.averages import Averages
 from nn_core.training.trainer import Trainer
 
 
+@fitted_methods()
 class Log(Averages):
     """Append the means of reported values to a file, one JSON object a line, each epoch or as the trigger says.
 

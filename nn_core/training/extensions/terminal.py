@@ -4,7 +4,7 @@ import sys
 import time
 from typing import IO, Final
 
-from nn_core.engine.error_messages.refusal import fitted
+from nn_core.engine.error_messages.refusal import fitted, fitted_methods
 from nn_core.training.extensions.bars import Bar, is_notebook, make_bar, make_notebook_bar, require_library
 from nn_core.training.trainer import Trainer
 from nn_core.training.triggers import Trigger, every
@@ -13,6 +13,7 @@ from nn_core.training.triggers import Trigger, every
 _LINES_S: Final = 30.0
 
 
+@fitted_methods()
 class Progress:
     """Show a bar of tqdm or rich with the iteration, the time left, and the values reported last.
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nn_core.engine.error_messages.refusal import described, fitted
+from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.engine.graph.parameter_sources import ParameterSource, parameters_of
 from nn_core.errors import ArgumentError, GraphError
 from nn_core.solvers.base import Solver
@@ -25,6 +25,7 @@ _STATISTICS: Final[Mapping[str, Callable[[np.ndarray[Any, Any]], Any]]] = {
 }
 
 
+@fitted_methods()
 class Schedule:
     """Let the learning rate follow a scheduler: that of iteration i, from 0, is ``scheduler.get_learning_rate(i)``.
 
