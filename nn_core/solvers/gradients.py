@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from nn_core.engine.arrays.ndarray import NdArray
-from nn_core.engine.arrays.synced import GRAPH_VERSION, ready
+from nn_core.engine.arrays.synced import GRAPH_VERSION, SyncedArray, ready, zero_all
 from nn_core.errors import GraphError
 from nn_core.solvers.groups import Frozen, active, all_unwritten, divided
 from nn_core.solvers.hooks import Hook, active_hooks
@@ -82,17 +82,21 @@ class Gradients:
         self.targets = targets
         self._known: dict[str, _Known] = {}
         self._by_decay: dict[float, list[Slot]] | None = None
-        self._fills: list[Callable[[float], None]] = []
-        self._fills_version: int | None = None
+        self._whole: list[SyncedArray] = []
+        self._views: list[NdArray] = []
+        self._zeroed_version: int | None = None
 
     def zero(self, slots: Collection[Slot]) -> None:
         """Set all gradients to zero, lazily."""
         # Whoever gives a parameter another gradient, or a gradient other memory, counts the version up.
-        if self._fills_version != GRAPH_VERSION.value:
-            self._fills_version = GRAPH_VERSION.value
-            self._fills = [_fill_of(slot.member.grad) for slot in slots]
-        for fill in self._fills:
-            fill(0.0)
+        if self._zeroed_version != GRAPH_VERSION.value:
+            self._zeroed_version = GRAPH_VERSION.value
+            grads = [slot.member.grad for slot in slots]
+            self._whole = [grad.synced for grad in grads if grad._window is None]
+            self._views = [grad for grad in grads if grad._window is not None]
+        zero_all(self._whole)
+        for view in self._views:
+            view.fill(0.0)
 
     def change(
         self, rule: Rule, number: float, slots: Collection[Slot], pre: Hook | None = None, post: Hook | None = None
@@ -202,7 +206,7 @@ class Gradients:
         """Bind anew: the parameters have changed."""
         self._known.clear()
         self._by_decay = None
-        self._fills_version = None
+        self._zeroed_version = None
 
 
 class _Norms(Protocol):
@@ -232,8 +236,3 @@ def non_finite_gradients(function: str, names: Sequence[str]) -> GraphError:
         f"{function}: all gradients must be finite, got NaN or infinity in those of {', '.join(names)}\n"
         "  hint: lower the learning rate, or scale the loss (nn_core.training.LossScale)"
     )
-
-
-def _fill_of(array: NdArray) -> Callable[[float], None]:
-    """Return the shortest way to `array.fill`: a view has to fill its part, any other array all of its memory."""
-    return array.synced.fill if array._window is None else array.fill

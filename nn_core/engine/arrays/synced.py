@@ -7,7 +7,7 @@ last. Plans lend their memory to arrays; a ``BufferLease`` says for how long.
 import itertools
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -436,6 +436,17 @@ class SyncedArray:
                 "forward or backward with clear_buffer=True or clear_no_need_grad=True\n"
                 "  hint: set variable.persistent = True before the forward pass to keep the values"
             )
+
+
+def zero_all(arrays: Iterable[SyncedArray]) -> None:
+    """Note that every element of the arrays is 0, as `SyncedArray.fill` does; the call would take longer than the rest."""
+    for array in arrays:
+        if array.lease is not None or array.exported is not None:
+            array.fill(0.0)
+            continue
+        array.pending_fill = 0.0
+        array.clear_called = False
+        array.modifications += 1
 
 
 def _restored(shape: Shape, dtype: str, pending_fill: float | None, values: Array | None) -> SyncedArray:

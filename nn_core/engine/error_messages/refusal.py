@@ -425,13 +425,8 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
 
 def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
     """`value` as a NumPy array, which must hold real numbers or booleans; shares memory where it is one already."""
-    # NumPy imports its module of masked arrays when it is first named
-    subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
-    if subclass and isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ArgumentError(
-            f"{name}: values must have no masked elements, got {np.sum(value.mask)} among {value.size}\n"
-            "  hint: say what to compute with in their place, for example values.filled(0)"
-        )
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+        _require_unmasked(name, value)
     try:
         values = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -439,6 +434,8 @@ def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
         if taken is None:
             raise ArgumentError(f"{name}: values must form an array, got {described(value)} ({error})") from error
         values = taken
+    if values.dtype.kind in "fiub":
+        return values
     if values.dtype.hasobject:
         column = of_column(value)
         values = values if column is None else column
@@ -446,6 +443,14 @@ def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
     if dtype.kind not in "fiubV" or dtype.hasobject or issubclass(dtype.type, np.void):  # bfloat16 is of kind V
         raise DTypeError(f"{name}: values must be real numbers or booleans, got dtype {dtype}")
     return values
+
+
+def _require_unmasked(name: str, value: np.ndarray[Any, Any]) -> None:
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):  # NumPy imports this module when it is first named
+        raise ArgumentError(
+            f"{name}: values must have no masked elements, got {np.sum(value.mask)} among {value.size}\n"
+            "  hint: say what to compute with in their place, for example values.filled(0)"
+        )
 
 
 #: The code of what the decorators of this module make.

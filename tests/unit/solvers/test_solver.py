@@ -16,6 +16,7 @@ from nn_core.solvers.hooks import (
     unset_solver_post_hook,
     unset_solver_pre_hook,
 )
+from tests.calls import n_calls
 
 
 def parameter(values, grads=None):
@@ -197,6 +198,27 @@ def test_zero_grad_of_a_part_of_an_array_leaves_the_rest(pair):
         solver.zero_grad()
         assert whole.data.tolist() == [1, 0, 0, 1]
         pair["a"].g = 3
+
+
+def test_zero_grad_leaves_what_a_view_shows(pair):
+    solver = S.Sgd()
+    solver.set_parameters(pair)
+    shown = pair["a"].g
+    solver.zero_grad()
+    assert shown.tolist() == [1, 1]
+    assert pair["a"].g.tolist() == [0, 0]
+    shown[:] = 2
+    assert pair["a"].g.tolist() == [0, 0]
+
+
+def test_zero_grad_makes_as_many_calls_for_many_parameters_as_for_few():
+    counts = []
+    for n in (2, 20):
+        solver = S.Sgd()
+        solver.set_parameters({str(i): parameter([1.0]) for i in range(n)})
+        solver.zero_grad()
+        counts.append(n_calls(solver.zero_grad))
+    assert counts[0] == counts[1]
 
 
 def test_weight_decay_changes_the_gradient(pair):
