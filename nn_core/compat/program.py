@@ -3,13 +3,13 @@
 import io
 import multiprocessing
 import pkgutil
-import runpy
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import SourceFileLoader
+from importlib import util
+from importlib.machinery import ModuleSpec, SourceFileLoader, SourcelessFileLoader
 from multiprocessing import spawn
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from nn_core.compat.dropped import add_hint
@@ -22,8 +22,8 @@ _INTERRUPTED = 130
 def run_program(program: str, arguments: Sequence[str], *, is_module: bool = False) -> int:
     """Run a script (or a module, as ``python -m`` does) as ``__main__``, with nn_core under NNabla's names.
 
-    ``sys.argv`` and ``sys.path`` are what the interpreter would set. An exception is printed as the interpreter would
-    print it, without the frames that started the program; one about a name that NumPy 2 has dropped says what to write.
+    ``sys.argv``, ``sys.path`` and ``__main__`` are what the interpreter would set. An exception is printed as the interpreter
+    would print it, without the frames that started the program; one about a name that NumPy 2 has dropped says what to write.
     Processes that `multiprocessing` starts, by any method, and other interpreters that inherit the environment find the
     same names; see `nn_core.compat.unchanged`.
 
@@ -38,15 +38,13 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     run_unchanged()
     _install_in_children()
     sys.argv = [program, *arguments]
-    is_safe = getattr(sys.flags, "safe_path", False)  # then the first place is none of the interpreter's
-    sys.path[: not is_safe] = [str(Path.cwd() if is_module else Path(program).resolve().parent)]
+    if not getattr(sys.flags, "safe_path", False):  # else the first entry is not the interpreter's
+        del sys.path[0]
     try:
-        if is_module:
-            runpy.run_module(program, run_name="__main__", alter_sys=True)
-        elif program.endswith(".pyc") or pkgutil.get_importer(program) is not None:
-            runpy.run_path(program, run_name="__main__")
-        else:
-            _run_script(Path(program).absolute())
+        module, code = _module(program) if is_module else _script(program)
+        # Processes of the method spawn call the module __mp_main__, and pickle instances of its classes by that name.
+        sys.modules["__main__"] = sys.modules["__mp_main__"] = module
+        exec(code, vars(module))
     except SystemExit:
         raise
     except BaseException as error:  # the interpreter reports every kind, too
@@ -57,18 +55,61 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool = Fal
     return 0
 
 
-def _run_script(path: Path) -> None:
-    """Run a file as the interpreter does: it knows its whole path, also after it has changed the folder."""
+def _script(program: str) -> tuple[ModuleType, CodeType]:
+    """Return the module of a file, folder or archive and its code, and search for imports there first."""
+    path = str(Path(program).absolute())  # known to the program also after it has changed the folder
+    importer = None if program.endswith(".pyc") else pkgutil.get_importer(path)
+    if importer is not None:
+        sys.path.insert(0, path)
+        spec = importer.find_spec("__main__")
+        if spec is None:
+            raise ImportError(f"can't find '__main__' module in {path!r}")
+        return _from_spec(spec)
+    sys.path.insert(0, str(Path(program).resolve().parent))
+    if program.endswith(".pyc"):
+        loader: Any = SourcelessFileLoader("__main__", path)
+        return _main(file=path, loader=loader, cached=None), loader.get_code("__main__")
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    return _main(file=path, loader=SourceFileLoader("__main__", path), cached=None), code
+
+
+def _module(name: str) -> tuple[ModuleType, CodeType]:
+    """Return the module that ``python -m`` would run and its code, and search for imports in the current folder first."""
+    sys.path.insert(0, str(Path.cwd()))
+    sys.argv[0] = "-m"  # while the packages around the module are imported
+    spec = util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        package, spec = name, util.find_spec(f"{name}.__main__")
+        if spec is None:
+            raise ImportError(f"No module named {package}.__main__; {package!r} is a package and cannot be directly executed")
+    if spec is None:
+        raise ImportError(f"No module named {name}")
+    sys.argv[0] = spec.origin or name
+    return _from_spec(spec)
+
+
+def _from_spec(spec: ModuleSpec) -> tuple[ModuleType, CodeType]:
+    """Return the module of a spec under the name ``__main__``, and its code."""
+    loader: Any = spec.loader
+    code = loader.get_code(spec.name) if hasattr(loader, "get_code") else None
+    if code is None:
+        raise ImportError(f"No code object available for {spec.name}")
+    told = {"loader": loader, "package": spec.parent, "spec": spec, "file": spec.origin, "cached": spec.cached}
+    return _main(**told), code
+
+
+def _main(**told: Any) -> ModuleType:
+    """Return an empty module ``__main__`` with attributes; one that has annotations in the interpreter has them here, too."""
     module = ModuleType("__main__")
-    vars(module).update(__file__=str(path), __loader__=SourceFileLoader("__main__", str(path)), __cached__=None)
-    with io.open_code(str(path)) as file:
-        code = compile(file.read(), str(path), "exec", dont_inherit=True)
-    sys.modules["__main__"] = module
-    exec(code, vars(module))
+    if "__annotations__" in vars(sys.modules["__main__"]):
+        told["annotations"] = {}
+    vars(module).update({f"__{name}__": value for name, value in told.items()})
+    return module
 
 
 def _without_our_frames(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
+    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") == __name__:
         traceback = traceback.tb_next
     return traceback
 
