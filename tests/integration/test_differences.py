@@ -325,8 +325,10 @@ def test_hooks_see_python_functions_by_their_names():
 
 
 def test_a_new_data_iterator_is_at_its_start():
-    with data_iterator_simple(lambda i: (np.float32([i]),), 10, 4) as iterator:
-        assert iterator.position == 0
+    with data_iterator_simple(lambda i: (np.float32([i]),), 10, 5) as iterator:
+        assert (iterator.epoch, iterator.position) == (0, 0)
+        places = [(iterator.next(), iterator.epoch, iterator.position)[1:] for _ in range(3)]
+        assert places == [(0, 5), (1, 0), (1, 5)]
 
 
 # -- further rows ------------------------------------------------------------------------------------------------------

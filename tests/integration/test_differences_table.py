@@ -4,6 +4,7 @@ import pytest
 
 from tests.integration.named_tests import ROOT, require_test
 
+CALLS = "tests/integration/test_nnabla_calls.py"
 FACTS = "tests/integration/test_nnabla_behaviour.py"
 BY_VALUE = "tests/unit/graph/test_shapes_from_values.py"
 SWITCHES = "tests/integration/test_switches.py"
@@ -85,6 +86,9 @@ TESTS = {
     "`backward()` without": f"{HERE}::test_reading_what_was_never_computed_is_an_error",
     "a variable unlinked from": "tests/unit/graph/test_uncomputed.py::test_an_unlinked_variable_is_computed_with_the_graph",
     "`outputs=` with the data": f"{FACTS}::test_a_sum_in_the_memory_of_an_operand",
+    "`get_number_of_references`": f"{CALLS}::test_references_are_counted_by_the_functions_that_take_a_variable",
+    "values of y in a pass over": f"{CALLS}::test_gradients_alone_compute_what_they_read",
+    "gradient of the target of": f"{CALLS}::test_targets_have_gradients_in_each_way",
     "`zeroing` of a part": f"{FACTS}::test_a_part_of_zeros_is_zeroing",
     "`arguments` of `x[1:3]`": f"{FACTS}::test_an_index_has_the_arguments_of_the_same_slice",
     "`fused_convolution` with `nonlinearity": f"{FACTS}::test_what_fused_convolution_refuses",
@@ -187,7 +191,7 @@ TESTS = {
     "`Lion` and a gradient": "tests/unit/solvers/test_non_finite.py::test_the_parameter_shows_it_and_no_other_one_does",
     "`pickle` and": "tests/unit/test_pickling.py::test_the_values_of_a_graph_are_copied_and_not_the_graph",
     "hyperparameters of": "tests/unit/solvers/test_numbers.py::test_every_number_is_an_attribute_that_reads_and_assigns",
-    "`position` of": f"{HERE}::test_a_new_data_iterator_is_at_its_start",
+    "`position` and `epoch`": f"{HERE}::test_a_new_data_iterator_is_at_its_start",
     "parameter scopes": f"{HERE}::test_a_parameter_scope_belongs_to_its_thread",
     "a leaf gets another shape: graphs of": f"{RESHAPE}::test_gradient_graph_alternates_without_compiling",
     "a leaf gets another shape, then": f"{HERE}::test_backward_without_forward_in_a_new_shape_is_refused",
