@@ -2,6 +2,7 @@
 
 from nn_core.compat.host import add_available_context as add_available_context
 from nn_core.compat.host import array_classes as array_classes
+from nn_core.compat.host import available_contexts as available_contexts
 from nn_core.compat.host import clear_memory_cache as clear_memory_cache
 from nn_core.compat.host import device_synchronize as device_synchronize
 from nn_core.compat.host import get_device_count as get_device_count
@@ -12,6 +13,7 @@ from nn_core.compat.host import reset_array_preference as reset_array_preference
 __all__ = [
     "add_available_context",
     "array_classes",
+    "available_contexts",
     "clear_memory_cache",
     "device_synchronize",
     "get_device_count",

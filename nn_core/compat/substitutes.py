@@ -28,14 +28,18 @@ _FOLDING = f"{_CONVERTERS}.batch_normalization_folding"
 SUBSTITUTES = {
     "nnabla.ProtoVariable": _TRACED,
     "nnabla.Variable.EXCEPTIONS_AT_DEALLOC": "nothing: exceptions are raised where they happen",
+    "nnabla._arithmetic_ops": "the operators of Variable and NdArray",
+    "nnabla._dropout_workaround": "nothing: nn_core.functions.dropout draws the same numbers again",
     "nnabla._indexing.basic_getsetitem_prepare": _KEYS,
     "nnabla._indexing.basic_getsetitem_result_shape": _KEYS,
     "nnabla._init.finalize": "nothing: devices are left when the interpreter ends",
     "nnabla._init.print_memory_cache_map": "nn_core.utils.profiler",
+    "nnabla._version": "nn_core.__version__",
     "nnabla._variable.Variable.EXCEPTIONS_AT_DEALLOC": "nothing: exceptions are raised where they happen",
     "nnabla.backward_function": "nn_core.grad([y], [x], grad_outputs=[dy]) gives what ConvolutionDataGrad and the like gave, "
     "of every function and to any order; nn_core.backward_functions has convolution_backward and the like",
     "nnabla.autolog": "nn_core.monitor writes losses and images to files",
+    "nnabla.context.context_level": "nn_core.context_scope",
     **{
         f"nnabla.core.graph_def.{name}": _TRACED
         for name in (
@@ -93,14 +97,35 @@ SUBSTITUTES = {
     "nnabla.utils.load.base_load": "nn_core.utils.load.load",
     "nnabla.utils.load.link_components": "nn_core.utils.load.load",
     "nnabla.utils.load.restore_optimizer_state": "nn_core.utils.load.load, which restores states",
+    **{
+        f"nnabla.lms.SwapInOutScheduler.{name}": "nn_core.recompute(), or smaller batches"
+        for name in (
+            "end_scheduling",
+            "function_post_hook",
+            "function_pre_hook",
+            "start_scheduling",
+            "update_post_hook",
+            "update_pre_hook",
+        )
+    },
+    "nnabla.logger.log_console_format": "logging.basicConfig",
+    "nnabla.logger.log_console_level": "setLevel of the logger",
     "nnabla.mlflow_save_load_model": _NETWORKS,
     "nnabla.grad.GradEndFunction": "the function nn_core.grad",
+    "nnabla.grad.registry": "nn_core.backward_functions.register",
     "nnabla.utils.cli": "`nn-core run nnabla_cli` takes its commands and options; pip install nn-ext-nnp",
     "nnabla.utils.converter": _NETWORKS,
     "nnabla.utils.get_file_handle": _NETWORKS,
+    "nnabla.utils.image_utils.backend_events": "nn_core.utils.image_utils.set_backend",
     "nnabla.utils.load_function": "nn_core.function.Affine(ctx, base_axis=1), and a class for each other function",
     "nnabla.utils.nnabla_pb2": _NETWORKS,
     "nnabla.utils.nvml": "nn_ext_cuda.memory_info() of the package nn-ext-cuda",
+    **{
+        f"nnabla.utils.progress.{name}": "configure_progress and progress of the module"
+        for name in ("cpu_load_backend_ok", "last_state_datetime", "state_callback", "state_file_name")
+    },
+    "nnabla.utils.py23_compatible": "nothing: Python 3 has what it gives",
+    "nnabla.utils.save_function": _NETWORKS,
 }
 
 

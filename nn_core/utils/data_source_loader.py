@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +32,9 @@ __all__ = [
     "load_npy",
     "load_wav",
 ]
+
+#: Whether sound can be read by pydub.
+pydub_available: Final = find_spec("pydub") is not None
 
 Array = np.ndarray[Any, Any]
 #: A path, or a file open for reading.

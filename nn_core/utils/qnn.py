@@ -57,7 +57,7 @@ __all__ = [
 #: The names by the module that has them.
 _MODULES: Final = {
     "choices": ("PrecisionMode", "QNNState"),
-    "config": ("QATConfig", "QATTensorRTConfig"),
+    "config": ("QATConfig", "QATTensorRTConfig", "qat_default_config"),
     "ranks": ("FunctionsRankRecorder",),
     "recorders": (
         "AbsMaxRecorder",

@@ -3,17 +3,19 @@
 import inspect
 from collections.abc import Callable, Iterator
 from inspect import Parameter
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["SignatureEx"]
 
-_IN_ORDER = (
+#: The kinds of arguments in the order of a signature.
+PARAM_KINDS: Final = (
     Parameter.POSITIONAL_ONLY,
     Parameter.POSITIONAL_OR_KEYWORD,
     Parameter.VAR_POSITIONAL,
     Parameter.KEYWORD_ONLY,
     Parameter.VAR_KEYWORD,
 )
+param_kind_to_int: Final = {kind: place for place, kind in enumerate(PARAM_KINDS)}
 
 
 class SignatureEx(inspect.Signature):
@@ -42,7 +44,7 @@ class SignatureEx(inspect.Signature):
             ValueError: when there is an argument of this name, or one without default would follow one that has it.
         """
         added = Parameter(argname, kind, default=default, annotation=annotation)
-        of_kind = sorted([*self.parameters.values(), added], key=lambda parameter: _IN_ORDER.index(parameter.kind))
+        of_kind = sorted([*self.parameters.values(), added], key=lambda parameter: PARAM_KINDS.index(parameter.kind))
         return self.replace(parameters=of_kind)
 
     def drop_arg(self, argname: str, raise_if_not_found: bool = False) -> "SignatureEx":

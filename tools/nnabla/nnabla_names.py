@@ -1,7 +1,7 @@
 """Write the table of NNabla's public names in docs/from_nnabla.md; `python -m tools.nnabla.nnabla_names [--check]`.
 
-`nnabla_names.txt` lists the names of NNabla 1.39, a module a line; members of classes follow their class. A name is there, or
-`nn_core.compat.substitutes` says what to use instead.
+`nnabla_names.txt` lists the names of NNabla 1.39, a module a line; members of classes follow their class, and a module that is
+refused has none. A name is there, or `nn_core.compat.substitutes` says what to use instead.
 """
 
 import sys
@@ -55,7 +55,12 @@ def table() -> str:
             total, present = total + len(names), present + there
             shown = there if there < len(names) else "all"
             lines.append(f"| `{module}` | {len(names)} | {shown} | {_told(module, gone[module])} |")
-    count = f"Of {total:,} public names of NNabla 1.39, members of classes included, {present:,} are there."
+        else:
+            lines.append(f"| `{module}` | all | none | the module: {substitute(module)} |")
+    count = (
+        f"Of {total:,} public names of NNabla 1.39, members of classes and values of modules included, {present:,} are there;"
+        " modules that are refused as a whole have a row each."
+    )
     return "\n".join([count, "", *lines, ""])
 
 

@@ -430,21 +430,3 @@ def test_names_that_utf8_lacks_are_refused(tmp_path, extension):
         with pytest.raises(ArgumentError, match=r"^save: names must be text that UTF-8 can hold, got .*\\udcff"):
             save(tmp_path / f"m{extension}", {"networks": [network]})
     assert not any(tmp_path.iterdir())
-
-
-def test_files_of_other_shapes_under_the_same_names(tmp_path):
-    for name, (n_in, n_out) in {"a": (3, 4), "b": (5, 6)}.items():
-        nn.clear_parameters()
-        x = nn.Variable((2, n_in))
-        y = PF.affine(x, n_out, name="fc", w_init=np.full((n_in, n_out), float(n_out)))
-        network = {"name": "net", "batch_size": 2, "outputs": {"y": y}, "names": {"x": x}}
-        executor = {"name": "run", "network": "net", "data": ["x"], "output": ["y"]}
-        save(tmp_path / f"{name}.nnp", {"networks": [network], "executors": [executor]})
-    nn.clear_parameters()
-    for name, total in (("a", 12), ("b", 30), ("a", 12)):
-        network = NnpLoader(tmp_path / f"{name}.nnp").get_network("net")
-        network.inputs["x"].d = 1
-        network.outputs["y"].forward()
-        assert (network.outputs["y"].d == total).all()
-    with pytest.raises(ArgumentError, match=r"must keep its shape \(3, 4\), got \(5, 6\)\n  hint: call nn_core.clear_param"):
-        load(tmp_path / "b.nnp")

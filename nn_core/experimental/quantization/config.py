@@ -90,3 +90,7 @@ class QATTensorRTConfig(QATConfig):
     record_position = choices.RecorderPosition.BEFORE
 
     record_layers = ("Convolution", "Deconvolution", "Affine", "BatchMatmul", "ReLU")
+
+
+#: The configuration of NNabla's `QATScheduler` unless another one is given.
+qat_default_config: Final = QATTensorRTConfig()
