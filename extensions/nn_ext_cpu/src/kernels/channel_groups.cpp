@@ -4,12 +4,13 @@
 //   standardize_channels_backward  arrays x, -, gamma, -, mean, variance, dy, dx, dbeta, dgamma
 // x, y, dy, dx are images (N, C, ...); mean and variance have an element for each sample and group, beta and gamma one
 // for each channel. beta, gamma and gradients that nobody wants may be absent. Settings: groups, eps. Moments are taken
-// in one pass around the first pixel of each channel, in blocks that add up in double. O(elements).
+// in one pass around a few pixels of each channel, in blocks that add up in double. O(elements).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kernels/register.hpp"
+#include "support/centres.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/relayout.hpp"
@@ -113,9 +114,11 @@ class StandardizeChannels : public Op {
     Scratch scratch(3 * Scratch::bytes<T>(count) + Scratch::bytes<T>(channels) + size_.sums_bytes());
     T *first = scratch.take<T>(count), *centre = scratch.take<T>(count), *scale = scratch.take<T>(count),
       *shift = scratch.take<T>(channels);
-    for (int64_t i = 0; i < count; ++i) {
-      const T value = x[i / channels * size_.pixels * channels + i % channels];
-      first[i] = std::isfinite(value) ? value : T{0};
+    for (int64_t sample = 0; sample < size_.samples; ++sample) {
+      centres(
+          x + sample * size_.pixels * channels, size_.pixels, channels, 1,
+          [channels](int64_t pixel) { return pixel * channels; }, [](T value) { return value; },
+          first + sample * channels);
     }
     for (int64_t c = 0; c < channels; ++c) shift[c] = beta != nullptr ? beta[c] : T{0};
     const RowLoops<T>& table = row_loops<T>();
@@ -124,10 +127,10 @@ class StandardizeChannels : public Op {
     });
     size_.each_group([&](int64_t group, int64_t start, int64_t channel, int64_t width) {
       take_moments(first + start, sums + start, sums + count + start, width, mean[group], variance[group]);
-      const T rate = T{1} / std::sqrt(variance[group] + size_.eps);
+      const double rate = 1.0 / std::sqrt(static_cast<double>(variance[group]) + size_.eps);
       for (int64_t c = 0; c < width; ++c) {
         centre[start + c] = mean[group];
-        scale[start + c] = gamma != nullptr ? gamma[channel + c] * rate : rate;
+        scale[start + c] = static_cast<T>(gamma != nullptr ? gamma[channel + c] * rate : rate);
       }
     });
     size_.visit([&](int64_t sample, int64_t offset, int64_t rows, int) {

@@ -5,7 +5,7 @@
 // x, y, z, dy, dx, dz are viewed as (A, C, B) in memory order; statistics and parameters have C elements. beta, gamma,
 // z and running statistics may be absent, as may gradients that nobody wants. Settings: axis, batch_stat, decay_rate,
 // eps, relu. Images may be bfloat16, all else is float32 then; or all is
-// float64. Moments are taken in one pass around the first element of
+// float64. Moments are taken in one pass around a few elements of
 // each channel, in float32 blocks that add up in double; so the variance does not cancel. The running variance moves
 // towards the unbiased one. Two passes over x, O(A C B).
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "kernels/register.hpp"
 #include "support/bfloat16.hpp"
 #include "support/blocks.hpp"
+#include "support/centres.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/relayout.hpp"
@@ -27,11 +28,23 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements a thread
 
+double to_number(double x) { return x; }
+float to_number(float x) { return x; }
+float to_number(Bf16 x) { return to_float(x); }
+
 /// x as (A, C, B) around the channel axis; channels are innermost (B = 1) in channels-last memory.
 struct Channels : Blocks {
   using Blocks::Blocks;
 
   int64_t count() const { return a * b; }
+
+  /// Numbers near to the mean of each channel.
+  template <class T, class R>
+  void take_centres(const T* x, R* centre) const {
+    centres(
+        x, count(), c, b, [this](int64_t i) { return i / b * c * b + i % b; },
+        [](T value) -> R { return to_number(value); }, centre);
+  }
 
   /// Calls columns(first row, rows, thread) on threads where channels are innermost, else row(offset, channel) for each
   /// run of B elements, all of a channel on one thread.
@@ -109,10 +122,6 @@ const ArrayDesc& images_of(const Signature& s) {
   return s.floating(0);
 }
 
-double to_number(double x) { return x; }
-float to_number(float x) { return x; }
-float to_number(Bf16 x) { return to_float(x); }
-
 template <class T>
 class BatchNormalization : public Op {
  public:
@@ -171,8 +180,7 @@ class BatchNormalization : public Op {
     R *mean = output(arrays, 3), *variance = output(arrays, 4);
     const int64_t channels = blocks_.c, count = blocks_.count();
     Sums sums(scratch, channels);
-    for (int64_t c = 0; c < channels; ++c)
-      shift[c] = count > 0 && std::isfinite(to_number(x[c * blocks_.b])) ? to_number(x[c * blocks_.b]) : R{0};
+    blocks_.take_centres(x, shift);
     const RowLoops<T>& table = row_loops<T>();
     blocks_.visit(
         [&](int64_t row, int64_t rows, int thread) {

@@ -102,7 +102,8 @@ class Standardize : public Op {
                      const T* from = x + row * n;
                      T* to = y + row * n;
                      take_moments(from, mean[row], variance[row]);
-                     const T rate = T{1} / std::sqrt(variance[row] + eps);
+                     const double precise = 1.0 / std::sqrt(static_cast<double>(variance[row]) + eps);
+                     const T rate = static_cast<T>(precise);
                      const T* shifts = at(beta, row % beta_period_ * per_row);
                      const T* scales = at(gamma, row % gamma_period_ * per_row);
                      if (run == 1 && (shifts != nullptr || scales != nullptr)) {
@@ -110,7 +111,7 @@ class Standardize : public Op {
                        continue;
                      }
                      for (int64_t k = 0; k < per_row; ++k) {
-                       const T scale = scales != nullptr ? rate * scales[k] : rate;
+                       const T scale = scales != nullptr ? static_cast<T>(precise * scales[k]) : rate;
                        table.standardize(from + k * run, run, mean[row], scale, shifts != nullptr ? shifts[k] : T{0},
                                          to + k * run);
                      }

@@ -1,6 +1,7 @@
 // Loops over a matrix (rows, columns), columns innermost: what batch normalization of channels-last images is made of.
-// Sums over rows run in the type of parameters over blocks of 64 rows and add up the blocks in double. The `_row` forms
-// treat one row with the same number for all of its elements: they serve images that are stored channel by channel.
+// Sums over rows run in the type of parameters over blocks of 64 rows, eight rows at a time lest chains grow long, and
+// add up the blocks in double. The `_row` forms treat one row with the same number for all of its elements: they serve
+// images that are stored channel by channel.
 #include "support/vector.hpp"
 #include "vector/bfloat16.hpp"
 #include "vector/wide_math.hpp"
@@ -8,7 +9,7 @@
 namespace nn_cpu::NN_ISA {
 namespace {
 
-constexpr int64_t kRows = 64;
+constexpr int64_t kRows = 64, kChain = 8;
 constexpr int kWidth = 32;
 
 /// Adds sums over `rows` of first(row, column) and second(row, column) for `Width` columns from `column` on.
@@ -17,7 +18,17 @@ void two_sums(int64_t rows, int64_t column, double* s1, double* s2, F terms) {
   for (int64_t start = 0; start < rows; start += kRows) {
     const int64_t end = start + kRows < rows ? start + kRows : rows;
     R a1[Width] = {}, a2[Width] = {};
-    for (int64_t row = start; row < end; ++row) {
+    int64_t row = start;
+    for (; row + kChain <= end; row += kChain) {
+#pragma omp simd
+      for (int j = 0; j < Width; ++j) {
+        R b1 = R{0}, b2 = R{0};
+        for (int64_t i = 0; i < kChain; ++i) terms(row + i, column + j, b1, b2);
+        a1[j] += b1;
+        a2[j] += b2;
+      }
+    }
+    for (; row < end; ++row) {
 #pragma omp simd
       for (int j = 0; j < Width; ++j) terms(row, column + j, a1[j], a2[j]);
     }
@@ -38,8 +49,9 @@ void two_sums_of_columns(int64_t rows, int64_t columns, double* s1, double* s2, 
 
 template <class R, class F>
 void two_sums_of_row(int64_t n, double* s1, double* s2, F terms) {
-  for (int64_t start = 0; start < n; start += 512) {
-    const int64_t end = start + 512 < n ? start + 512 : n;
+  constexpr int64_t kBlock = 256;
+  for (int64_t start = 0; start < n; start += kBlock) {
+    const int64_t end = start + kBlock < n ? start + kBlock : n;
     R a1 = R{0}, a2 = R{0};
 #pragma omp simd reduction(+ : a1, a2)
     for (int64_t i = start; i < end; ++i) terms(i, a1, a2);
