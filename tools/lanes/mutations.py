@@ -249,7 +249,7 @@ def findings(kind: str, count: int, seed: int, outcomes: Counter[str]) -> Iterat
 
 
 @click.command()
-@click.option("--count", default=100, help="Mutations of each kind.")
+@click.option("--count", default=50, help="Mutations of each kind.")
 @click.option("--seed", default=0)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), help="Default: all.")
 @report_option

@@ -137,7 +137,7 @@ def check(program: Program, reference: Reference, backend: str) -> Iterator[str]
 
 
 @click.command()
-@click.option("--count", default=3, help="Graphs; the backends take turns.")
+@click.option("--count", default=2, help="Graphs; the backends take turns.")
 @click.option("--seed", default=0)
 @report_option
 def main(count: int, seed: int, report: Path | None) -> None:

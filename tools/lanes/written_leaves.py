@@ -275,7 +275,7 @@ def contexts() -> dict[str, nn.Context]:
 
 
 @click.command()
-@click.option("--count", default=40, help="Ordered pairs of readers in each context; 0: all.")
+@click.option("--count", default=20, help="Ordered pairs of readers in each context; 0: all.")
 @click.option("--seed", default=0)
 @click.option("--context", "names", multiple=True, type=click.Choice(["cpu", "reference", "half"]), help="Only this one.")
 @report_option

@@ -19,7 +19,7 @@ def main() -> None:
 
 @main.command()
 @click.option("--seed", default=0, help="Which programs: those of numbers 1000000 * seed and following.")
-@click.option("--count", default=300, help="How many.")
+@click.option("--count", default=150, help="How many.")
 @click.option("--minutes", default=1e9, help="Stop after this time.")
 @click.option("--minimize/--no-minimize", default=True, help="Make the programs that differ small.")
 @click.option("--most", default=1000, help="Stop after so many findings.")
