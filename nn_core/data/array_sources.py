@@ -13,6 +13,7 @@ from nn_core.data.memory_map import identities_of, with_maps, without_maps
 from nn_core.data.parquet import ParquetDataSource as ParquetDataSource
 from nn_core.data.source import OrderedDataSource, Rows, Sample
 from nn_core.data.stored_rows import StoredRows
+from nn_core.engine.error_messages.foreign_values import is_of_columns, values_of
 from nn_core.engine.error_messages.refusal import described, fitted, fitted_methods
 from nn_core.errors import ArgumentError, FileFormatError, MissingFileError, one_line
 from nn_core.files.atomic import open_to_read, require_regular
@@ -41,7 +42,8 @@ class ArrayDataSource(OrderedDataSource):
 
     Args:
         arrays: An array for each variable, by name, all of one length; NumPy arrays, maps of files in memory, or anything
-            else whose rows are read by index. Processes that read for this one map the same files and copy nothing.
+            else whose rows are read by index. Columns and tables of pandas, Arrow or Polars are taken row by row, in their
+            order, whatever their index says. Processes that read for this one map the same files and copy nothing.
         shuffle: Reshuffle for each epoch.
         rng: Generator of the orders; None: one with a fixed seed.
 
@@ -62,6 +64,7 @@ class ArrayDataSource(OrderedDataSource):
                 f"{type(self).__name__}: arrays must be a dictionary of arrays by name, got {described(arrays)}\n"
                 '  hint: {"x": x, "y": y}'
             )
+        arrays = {name: values_of(array) if is_of_columns(array) else array for name, array in arrays.items()}
         lengths = {name: _length_of(type(self).__name__, name, array) for name, array in arrays.items()}
         if not lengths:
             raise ArgumentError(f"{type(self).__name__}: there must be at least one array, got none")

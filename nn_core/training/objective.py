@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from nn_core import functions as F
-from nn_core.engine.error_messages.foreign_values import values_of
+from nn_core.engine.error_messages.foreign_values import ENCODING_OF_COLUMNS, is_of_columns, values_of
 from nn_core.engine.error_messages.refusal import described
 from nn_core.errors import ArgumentError, ShapeError
 from nn_core.training.extensions.evaluator import Output
@@ -153,12 +153,17 @@ def _one_array(function: str, name: str, part: str, given: Any) -> Array:
     except (ValueError, TypeError, RuntimeError):  # of different shapes, or none
         array = np.empty(0, object)
     if array.dtype.kind not in "fiubV":  # V: bfloat16
-        is_named = array.dtype.kind in "US" and part == "targets"
         raise ArgumentError(
             f"{function}: {part} of {name} must be one array of numbers, got {described(given)}\n"
-            f"  hint: {_NAMES_OF_CLASSES if is_named else _SEVERAL_INPUTS}"
+            f"  hint: {_hint_for(part, given, array)}"
         )
     return array
+
+
+def _hint_for(part: str, given: Any, array: Array) -> str:
+    if part == "targets" and array.size and all(isinstance(member, str) for member in array.flat):
+        return _NAMES_OF_CLASSES
+    return ENCODING_OF_COLUMNS if is_of_columns(given) else _SEVERAL_INPUTS
 
 
 def _require_one_length(function: str, x: Sequence[Array], t: Sequence[Array]) -> None:

@@ -1,12 +1,15 @@
 """Values of other libraries: tensors of graphs, bfloat16, columns, DLPack, and what is refused."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nn_core as nn
+import nn_core.parametric_functions as PF
+from nn_core.data import ArrayDataSource
 from nn_core.errors import ArgumentError, DTypeError, NNCoreError
 from nn_core.training import fit
 
@@ -47,6 +50,21 @@ class Column:
         return np.array([na_value if value is None else value for value in self.values], dtype)
 
 
+class Labelled(Column):
+    """A stand-in for a column of pandas that was shuffled: `[]` reads by label, `iloc` by position."""
+
+    def __init__(self, values: list[Any], labels: list[int]) -> None:
+        super().__init__(values)
+        self.iloc, self.shape = values, (len(values),)
+        self._labels = labels
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, label: int) -> Any:
+        return self.values[self._labels.index(label)]
+
+
 VALUES = [[1.5, 2.0], [3.0, -4.0]]
 TAKEN: Mapping[str, Any] = {
     "a tensor of a graph": Tensor(VALUES, requires_grad=True),
@@ -71,6 +89,40 @@ def test_missing_values_of_columns_are_nan() -> None:
     arrow = pytest.importorskip("pyarrow")
     x.d = arrow.chunked_array([[1.0], [None, 3.0]])
     np.testing.assert_array_equal(x.d, [1, np.nan, 3])
+
+
+def samples(**arrays: Any) -> list[Any]:
+    source = ArrayDataSource(arrays)
+    return [np.asarray(source.next()[0]).tolist() for _ in range(source.size)]
+
+
+def test_rows_of_columns_are_taken_by_position() -> None:
+    assert samples(x=Labelled([5, None, 7], [2, 0, 1]))[::2] == [5.0, 7.0]
+    shuffled = Labelled([0, None, 2], [2, 0, 1])
+    trained = fit(lambda x: PF.affine(x, 1), (np.ones((3, 2)), shuffled), task="regression", epochs=1, progress=False)
+    assert np.isnan(trained.history[0]["loss"])  # of the missing target
+
+
+def test_rows_of_arrow_and_not_its_columns_are_samples() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"a": [1.0, 2.0, 3.0], "b": [4, 5, 6]}
+    assert samples(x=arrow.table(columns)) == samples(x=arrow.record_batch(columns)) == [[1, 4], [2, 5], [3, 6]]
+    assert samples(x=arrow.array([1, 2])) == samples(x=arrow.chunked_array([[1], [2]])) == [1, 2]
+    x = nn.Variable.from_numpy_array(arrow.array([True, None, False]))
+    np.testing.assert_array_equal(x.d, [1, np.nan, 0])
+
+
+@pytest.mark.parametrize("values", [["1", "2"], [1, date(2026, 1, 1)], [1, "a"], [np.ones(2), np.ones(3)]])
+def test_columns_of_something_else_say_how_to_encode_them(values: list[Any]) -> None:
+    """A library would turn some of them into numbers, dates into microseconds, which nobody has asked for."""
+    column = Labelled(values, [0, 1])
+    with pytest.raises(DTypeError, match=r"^from_numpy_array: .*\n  hint: codes in place of texts and categories"):
+        nn.Variable.from_numpy_array(column)
+    with pytest.raises(ArgumentError, match=r"^fit: inputs of train .* got Labelled of shape \(2,\)\n  hint: codes in place"):
+        fit(lambda x: x, (column, np.zeros(2)), epochs=1, progress=False)
+    if all(isinstance(value, str) for value in values):
+        with pytest.raises(ArgumentError, match=r"^fit: targets of train .*\n  hint: .*classes"):
+            fit(lambda x: x, (np.zeros((2, 2)), column), epochs=1, progress=False)
 
 
 def test_memory_is_shared_by_dlpack() -> None:

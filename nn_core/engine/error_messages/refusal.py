@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, ParamSpec, TypeVar, get_args, get_origi
 
 import numpy as np
 
-from nn_core.engine.error_messages.foreign_values import of_column, of_tensor
+from nn_core.engine.error_messages.foreign_values import hint_for_column, of_column, of_tensor
 from nn_core.engine.error_messages.synonyms import suggestion
 from nn_core.engine.error_messages.whole import fraction_hint, whole
 from nn_core.errors import (
@@ -441,7 +441,7 @@ def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
         values = values if column is None else column
     dtype = values.dtype
     if dtype.kind not in "fiubV" or dtype.hasobject or issubclass(dtype.type, np.void):  # bfloat16 is of kind V
-        raise DTypeError(f"{name}: values must be real numbers or booleans, got dtype {dtype}")
+        raise DTypeError(f"{name}: values must be real numbers or booleans, got dtype {dtype}{hint_for_column(value)}")
     return values
 
 
