@@ -166,7 +166,10 @@ def load_parameters(
         1 loaded; 1 of them new: w
     """
     if proto is not None or needs_proto:
-        raise ArgumentError("load_parameters: proto must be None and needs_proto False, got a request for a network")
+        raise ArgumentError(
+            "load_parameters: proto must be None and needs_proto False, got a request for a network\n"
+            "  hint: load_parameters(path, params=module) reads the parameters of a module"
+        )
     is_path = isinstance(path, (str, os.PathLike))
     given = Path(path).suffix if isinstance(path, (str, os.PathLike)) else extension or ""
     if given.lower() in _NETWORK_FORMATS and PLUGINS.offer("file_formats", given.lower()) is None:

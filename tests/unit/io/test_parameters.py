@@ -213,7 +213,7 @@ def test_other_formats(tmp_path):
         nn.save_parameters(tmp_path / "p.pkl")
     with pytest.raises(ArgumentError, match=r"load_parameters: the extension must be one of .*, got '.pkl'"):
         nn.load_parameters(tmp_path / "p.pkl")
-    with pytest.raises(ArgumentError, match="load_parameters: proto must be None and needs_proto False"):
+    with pytest.raises(ArgumentError, match=r"load_parameters: proto must be None .*\n  hint: .*params=module"):
         nn.load_parameters(tmp_path / "p.h5", needs_proto=True)
     with pytest.raises(FileNotFoundError):
         nn.load_parameters(tmp_path / "none.h5")
