@@ -1,6 +1,7 @@
 """Checks that a plugin and its backends pass before they are admitted."""
 
 import inspect
+import re
 from collections.abc import Collection, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,8 @@ from nn_core.typing import Backend, Refusal
 if TYPE_CHECKING:
     from nn_core.engine.dispatch.hookspecs import BackendInfo
 
+#: A range of versions may be copied into a shell: anything else is none.
+_RANGE: Final = re.compile(r"[\w.,<>=!~*+ -]{1,1000}", re.ASCII)
 _BACKEND_PARTS: Final = ("name", "array_class", "kernels", "namespace", "empty", "from_numpy", "to_numpy")
 
 
@@ -53,8 +56,9 @@ def check_versions(module: ModuleType, package: str) -> None:
     version = core_version()
     _check_api(getattr(module, "PLUGIN_API", None), version, package)
     required = getattr(module, "REQUIRES_CORE", None)
+    known = required if isinstance(required, str) and _RANGE.fullmatch(required) else "~"
     try:
-        fits = SpecifierSet(required or "~").contains(version, prereleases=True)
+        fits = SpecifierSet(known).contains(version, prereleases=True)
     except InvalidSpecifier:
         raise PluginError(f"REQUIRES_CORE must be a version range such as '>=0.1,<1', got {required!r}") from None
     if not fits:

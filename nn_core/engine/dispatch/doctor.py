@@ -181,7 +181,7 @@ def _summary_of(path: Path, installed_packages: Sequence[str]) -> str:
         package, core = str(report["package"]), str(report["core"])
         passed = sum(int(row["passed"]) for row in report["operators"].values())
         failed = [str(check["what"]) for check in report["checks"] if check["ok"] is False]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return f"certificate: {path.name} must be written by nn-core check-extension --json, got {type(error).__name__}"
     if package not in installed_packages:
         return f"certificate: of {package}, which is another version"
@@ -203,7 +203,7 @@ def _examined(name: str) -> list[Finding]:
         death = run_examination(name, report)
         rows: list[Finding] = []
         try:
-            rows = rows if death else read_findings(report)
+            rows = rows if death else [replace(row, package=package) for row in read_findings(report)]
         except ValueError as error:
             death = str(error)
     if rows:
@@ -296,9 +296,15 @@ def _advice(plugin: Plugin, failure: Failure) -> str:
     names = " ".join(package_names(plugin.entry_points))
     if isinstance(failure.cause, BackendNotFoundError):
         return f"install the plugin that it needs, or pip uninstall {names}"
-    if isinstance(failure.cause, ModuleNotFoundError) and failure.cause.name:
-        missing = failure.cause.name.partition(".")[0]
+    missing = _missing_module(failure.cause)
+    if missing:
         if missing == plugin.package:
             return f"pip install --force-reinstall {names}"
         return f"pip install --upgrade {names}, or install what provides {missing}"
     return f"pip install --upgrade {names}, or pip uninstall {names}"
+
+
+def _missing_module(error: BaseException | None) -> str:
+    """Return the top-level module that an exception says is missing, or nothing: the plugin may have made up its name."""
+    name = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+    return name.partition(".")[0] if isinstance(name, str) and name.replace(".", "_").isidentifier() else ""

@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 from nn_core.engine.dispatch.exit_functions import AtExit
 from nn_core.engine.dispatch.library_sights import Sight
 from nn_core.engine.dispatch.module_names import Names, Replaced
-from nn_core.engine.dispatch.sights import CTRL_C, FLOATING, OURS, SIGHTS, Builtins, Streams, capture
+from nn_core.engine.dispatch.sights import CTRL_C, FLOATING, OURS, RECURSION, SIGHTS, Builtins, Streams, capture
 from nn_core.engine.runtime.installed import OWN_MODULES
 from nn_core.errors import PluginError, quoted
 from nn_core.logger import logger
 
 #: Importing a plugin for longer is worth a remark.
 SLOW_IMPORT_S: Final = 0.1
-#: Remarks on all that `import_keeping_ours` has put back: whoever looks from outside would not see it.
+#: Remarks on all that `KeepingOurs` has put back: whoever looks from outside would not see it.
 _PUT_BACK: Final[list[str]] = []
 #: Names that were replaced of which remarks tell.
 _MAX_NAMES: Final = 3
@@ -106,29 +106,41 @@ def watched_import(name: str) -> ModuleType:
     return sys.modules[name]
 
 
-def import_keeping_ours(name: str) -> ModuleType:
-    """Import the module of a plugin; builtins, other modules, and names, modes and settings of nn_core stay what they were.
+class KeepingOurs:
+    """Keeps builtins, other modules, and names, modes and settings of nn_core what they were while code of a plugin runs.
 
-    A plugin that sets the default context would change the results of all that a program computes.
+    A plugin that sets the default context would change the results of all that a program computes. One that fails leaves
+    nothing else behind either, as far as that can be undone: an import hook of it would stop the rest of the program.
+
+    Args:
+        name: The module of the plugin.
     """
-    if name in sys.modules:
-        return sys.modules[name]
-    # looking at all names takes time, which programs that use our own plugins need not spend
-    ours = None if name.partition(".")[0] in OWN_MODULES else Names("nn_core")
-    before, everywhere = _read((*OURS, CTRL_C)), Builtins()
-    try:
-        return import_module(name)
-    finally:
-        own = everywhere.put_back()
-        replaced = ours.replaced() if ours else []
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        # looking at all names takes time, which programs that use our own plugins need not spend
+        self._names = None if name.partition(".")[0] in OWN_MODULES else Names("nn_core")
+        self._before, self._builtins = _read((*OURS, CTRL_C, RECURSION)), Builtins()
+        self._others = _read(SIGHTS) if self._names else []
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        own = self._builtins.put_back()  # first: what follows needs them
+        replaced = self._names.replaced() if self._names else []
         _put_back(replaced)
-        changed = _changed(before)
+        changed = _changed(self._before)
         _restore(changed)
+        if kind is not None:
+            others = [(sight, old) for sight, old in _changed(self._others) if sight.restore is not None]
+            _restore(others)
+            _PUT_BACK.extend(f"changes {sight.what}" for sight, _ in others)
         names = [*(f"builtins.{name}" for name in own), *(one.label for one in replaced[:_MAX_NAMES])]
         _PUT_BACK.extend(f"changes {sight.what}" for sight, _ in changed)
         _PUT_BACK.extend(f"replaces {name}" for name in names[:_MAX_NAMES])
         for what in [*(sight.what for sight, _ in changed), *names]:
-            logger.warning("%s: importing a plugin must not change %s; they are what they were", name, what)
+            logger.warning("%s: importing a plugin must not change %s; they are what they were", self._name, what)
 
 
 def _put_back(replaced: list[Replaced]) -> None:

@@ -350,7 +350,7 @@ class Kind:
     key: str
     info: type[ExtensionInfo]
     noun: str
-    names: Pattern[str] = pattern(r"[A-Za-z][A-Za-z0-9_]*")
+    names: Pattern[str] = pattern(r"[A-Za-z][A-Za-z0-9_]{,99}")
     roles: tuple[str, ...] = ()
     own: str = ""
     is_prefixed: bool = False
@@ -385,7 +385,7 @@ _ROWS: Final = (
     Kind("solvers", SolverInfo, "solver", own="nn_core.solvers"),
     Kind("initializers", InitializerInfo, "initializer", own="nn_core.initializer"),
     Kind("schedulers", SchedulerInfo, "scheduler", own="nn_core.utils.learning_rate_scheduler"),
-    Kind("data", DataInfo, "part of data loading", pattern(r"\.?[A-Za-z][A-Za-z0-9_]*"), ("source", "cache", "cell")),
+    Kind("data", DataInfo, "part of data loading", pattern(r"\.?[A-Za-z][A-Za-z0-9_]{,99}"), ("source", "cache", "cell")),
     Kind("passes", PassInfo, "graph pass", roles=("pass", "fusion")),
     Kind("viewers", ViewerInfo, "viewer", roles=("viewer", "monitor"), own="nn_core.monitor"),
     Kind("tracers", TracerInfo, "tracer"),

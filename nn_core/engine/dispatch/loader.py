@@ -7,9 +7,10 @@ plugin that fails a check registered, and lets one exception end the loop.
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -121,7 +122,9 @@ class Loader:
 
     def _register(self, plugin: Plugin) -> None:
         seen = _made_by_others(plugin)
-        plugin.module = module = plugin.module or self._imported(plugin)
+        keeping = _keeping_ours(plugin)
+        with keeping:
+            plugin.module = module = plugin.module or self._imported(plugin)
         brought = _BROUGHT.get(module.__name__)
         if brought is None or brought.module is not module:
             brought = _Brought(module, ())
@@ -129,15 +132,11 @@ class Loader:
         redo(brought.registrations)
         _check_version(plugin, module)
         known_by(module)  # refused now where it is no such statement, not when an operator has grown
-        for name in required_plugins(module):
+        needed = required_plugins(module)
+        for name in needed:
             self._require(name)
-        self.manager.register(module, plugin.name)
-        self.manager.check_pending()
-        backends: list[BackendInfo] = self._call(plugin, "nn_core_backends")
-        functions: list[FunctionPackage] = self._call(plugin, "nn_core_functions")
-        offers: dict[str, list[ExtensionInfo]] = {kind.key: self._call(plugin, kind.hook) for kind in KINDS.values()}
-        if not self.manager.get_hookcallers(module):
-            raise PluginError("a plugin must have an @hookimpl of a hook of nn_core.ext, got none")
+        with _keeping_ours(plugin) if needed else keeping:  # what came with the others is no change
+            backends, functions, offers = self._answers(plugin, module)
         _take_backends(plugin, backends)
         words = [*(offer.info for offer in self.offers.of("words")), *offers["words"]]
         plugin.namespaced = has_namespace(module)
@@ -161,13 +160,25 @@ class Loader:
             both = " and ".join(packages(plugin.entry_points))
             uninstall = " or ".join(package_names(plugin.entry_points))
             raise PluginError(f"a plugin must come from one package, got {both}\n  hint: pip uninstall {uninstall}")
-        from nn_core.engine.dispatch.import_audit import import_keeping_ours, watched_import  # installed plugins alone need it
+        from nn_core.engine.dispatch.import_audit import watched_import  # installed plugins alone need it
 
         (entry,) = plugin.entry_points
         if not entry.module:
             raise PluginError(f"the entry point {plugin.name!r} must name a module, got {quoted(entry.value)}")
         with _searching(entry.folder):
-            return watched_import(entry.module) if settings().strict else import_keeping_ours(entry.module)
+            return watched_import(entry.module) if settings().strict else import_module(entry.module)
+
+    def _answers(
+        self, plugin: Plugin, module: ModuleType
+    ) -> "tuple[list[BackendInfo], list[FunctionPackage], dict[str, list[ExtensionInfo]]]":
+        """Call all hooks of a plugin."""
+        self.manager.register(module, plugin.name)
+        self.manager.check_pending()
+        backends, functions = self._call(plugin, "nn_core_backends"), self._call(plugin, "nn_core_functions")
+        offers = {kind.key: self._call(plugin, kind.hook) for kind in KINDS.values()}
+        if not self.manager.get_hookcallers(module):
+            raise PluginError("a plugin must have an @hookimpl of a hook of nn_core.ext, got none")
+        return backends, functions, offers
 
     def _call(self, plugin: Plugin, hook: str) -> list[Any]:
         # pluggy would ask every plugin that has the hook; only the new one is to answer
@@ -204,6 +215,15 @@ class Loader:
         self.registry.add(plugin.name, specs, kernels, overlays, namespaced=plugin.namespaced)
         check_functions(plugin.name, specs, places, kernels)
         return specs
+
+
+def _keeping_ours(plugin: Plugin) -> AbstractContextManager[None]:
+    """Keep what is ours as it is while code of an installed plugin runs; what a program registers is its own code."""
+    if not plugin.entry_points or not plugin.entry_points[0].module:
+        return nullcontext()
+    from nn_core.engine.dispatch.import_audit import KeepingOurs  # installed plugins alone need it
+
+    return KeepingOurs(plugin.entry_points[0].module)
 
 
 @contextmanager

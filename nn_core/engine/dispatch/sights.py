@@ -285,6 +285,14 @@ _OF_PROCESSORS: Final = (
 _OF_LOADER: Final = getattr(sys, "getdlopenflags", int), getattr(sys, "setdlopenflags", int)
 #: Looked at before all others, since it changes what is read of them.
 FLOATING: Final = Sight("floating-point arithmetic", FloatingPoint, FloatingPoint.restore)
+
+
+def _stack_size() -> int:
+    size = threading.stack_size()  # which sets it to 0
+    threading.stack_size(size)
+    return size
+
+
 #: Settings by which all results change.
 OURS: Final = (
     FLOATING,
@@ -293,6 +301,8 @@ OURS: Final = (
 )
 #: While time is measured, the handler is that of the clock, which is gone when others look.
 CTRL_C: Final = Sight("signal handlers", lambda: {signal.SIGINT: signal.getsignal(signal.SIGINT)}, _restore_signal_handlers)
+#: With too low a limit healthy plugins fail that are loaded later.
+RECURSION: Final = Sight("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit)
 #: Everything with one value. What is read must compare by ``==``.
 SIGHTS: Final = (
     Sight("the configuration of logging", _logging, _restore_logging),
@@ -321,11 +331,11 @@ SIGHTS: Final = (
     Sight("the trace function", sys.gettrace, sys.settrace),
     Sight("the profile function of threads", threading.getprofile, threading.setprofile),
     Sight("the trace function of threads", threading.gettrace, threading.settrace),
-    Sight("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    RECURSION,
     Sight("the digits of integers in texts", *_OF_DIGITS),
     Sight("the processors of the process", *_OF_PROCESSORS),
     Sight("the flags of the dynamic loader", *_OF_LOADER),
-    Sight("the stack size of threads", threading.stack_size, threading.stack_size),
+    Sight("the stack size of threads", _stack_size, threading.stack_size),
     Sight("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Sight("the garbage collector", _collector, _restore_collector),
     Sight("the locale", lambda: locale.setlocale(locale.LC_ALL), lambda name: locale.setlocale(locale.LC_ALL, name)),

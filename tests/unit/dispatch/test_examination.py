@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nn_core.engine.dispatch import doctor, examination
-from nn_core.engine.dispatch.plugin_record import State
+from nn_core.engine.dispatch.plugin_record import Failure, Plugin, State
 
 fcntl = pytest.importorskip("fcntl", reason="sessions are those of POSIX")
 HANGS = """
@@ -84,3 +84,20 @@ def test_texts_of_a_report_are_escaped(tmp_path):
     (tmp_path / "report").write_text(json.dumps([row]))
     (finding,) = doctor.read_findings(tmp_path / "report")
     assert (finding.reason, finding.remarks, finding.advice) == ("\\x1b[2J", ("\\u202e",), "\\x08")
+
+
+def test_a_plugin_reports_of_its_own_package_only(monkeypatch, tmp_path):
+    row = {"name": "cpu", "package": "nn-ext-cpu 9.9", "state": "broken", "remarks": []}
+    monkeypatch.setattr(doctor, "run_examination", lambda name, report: [report.write_text(json.dumps([row])), ""][1])
+    monkeypatch.setattr(doctor, "packages", lambda entry_points: ["odd 1.0"])
+    monkeypatch.setattr(doctor.installed, "installed_plugins", lambda: {"odd": ()})
+    monkeypatch.setattr(doctor.installed, "entry_points", lambda: {"odd": ()})
+    (finding,) = doctor._examined("odd")
+    assert finding.package == "odd 1.0"
+
+
+@pytest.mark.parametrize("name", [5, "nn_core; pip install evil", "../evil", None])
+def test_a_missing_module_of_a_made_up_name_is_no_advice(name):
+    error = ModuleNotFoundError("none", name=name)
+    advice = doctor._advice(Plugin("odd", ()), Failure(State.BROKEN, "none", error))
+    assert "provides" not in advice and "evil" not in advice

@@ -254,7 +254,7 @@ def test_the_doctor_shows_what_does_more_than_being_imported(with_hostile, hosti
     assert not changed()
 
 
-#: Changes that `import_keeping_ours` puts back in every mode, since all results depend on it.
+#: Changes that `KeepingOurs` puts back in every mode, since all results depend on it.
 OF_ALL_RESULTS = ("sets the default context", "switches auto_forward", "takes small numbers for zero", "rounds up")
 
 
@@ -286,6 +286,43 @@ def test_importing_a_plugin_never_changes_builtins(with_hostile, caplog):
     PLUGINS.module("hostile")
     assert dict(vars(builtins)) == before
     assert "importing a plugin must not change builtins.hostile; they are what they were" in caplog.text
+
+
+def test_a_hook_of_a_plugin_never_changes_functions(with_hostile, caplog):
+    body = "@hookimpl\ndef nn_core_solvers():\n    import nn_core.functions as F\n    F.relu = None\n    return []\n"
+    with_hostile(Hostile(does="", body=body, stage="load", message=""))
+    before = F.relu
+    PLUGINS.module("hostile")
+    assert F.relu is before
+    assert "importing a plugin must not change nn_core.functions.relu" in caplog.text
+
+
+def test_a_plugin_never_lowers_the_recursion_limit(with_hostile, caplog):
+    body = "import sys\nsys.setrecursionlimit(400)\n@hookimpl\ndef nn_core_solvers():\n    return []\n"
+    with_hostile(Hostile(does="", body=body, stage="load", message=""))
+    before = sys.getrecursionlimit()
+    PLUGINS.module("hostile")
+    assert sys.getrecursionlimit() == before
+    assert "importing a plugin must not change the recursion limit" in caplog.text
+
+
+def test_a_plugin_that_fails_leaves_no_import_hook(with_hostile):
+    body = "import sys\nclass Closed:\n    @staticmethod\n    def find_spec(name, path=None, target=None):\n"
+    body += "        raise ImportError('closed')\nsys.meta_path.insert(0, Closed)\nraise RuntimeError('later')\n"
+    with_hostile(Hostile(does="", body=body, stage="load", message=""))
+    before = list(sys.meta_path)
+    with pytest.raises(PluginError, match="RuntimeError: later"):
+        PLUGINS.module("hostile")
+    assert sys.meta_path == before
+
+
+@pytest.mark.parametrize("stated", ["5", "b'>=0.1'", "'===1|sh|'", "'>=99,' * 1000"])
+def test_a_range_of_versions_that_is_none_is_no_part_of_a_hint(with_hostile, stated):
+    head = f"from nn_core.ext import *\nPLUGIN_API = 2\nREQUIRES_CORE = {stated}\n"
+    with_hostile(Hostile(does="", body="", head=head, stage="load", message=""))
+    with pytest.raises(PluginError, match=r"REQUIRES_CORE must be a version range such as '>=0.1,<1', got") as refused:
+        PLUGINS.module("hostile")
+    assert "pip install 'nn-core" not in str(refused.value)
 
 
 def test_functions_to_call_at_exit_are_unregistered():
