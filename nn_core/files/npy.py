@@ -7,6 +7,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
+from nn_core.engine.error_messages.refusal import fitted
 from nn_core.errors import FileFormatError, quoted
 from nn_core.files.entries import Array, is_number
 
@@ -76,6 +77,7 @@ def _dtype(name: str, text: str, words: bool) -> "np.dtype[Any]":
     return dtype
 
 
+@fitted
 def read_npy(file: IO[bytes], name: str, max_bytes: int, words: bool = False) -> Array:
     """Return the array that starts at the present position of `file`.
 
