@@ -47,7 +47,7 @@ def test_the_operator_gets_a_type_stub(site, tmp_path):
     package = tmp_path / "typings" / "nn_core-stubs"
     assert (package / "py.typed").read_text() == "partial\n"
     stub = (package / "functions" / "__init__.pyi").read_text()
-    assert "def acme_swish_beta(x: 'Operand', beta: 'float' = ...," in stub
+    assert "def acme_swish_beta(x: Operand, beta: float = ...," in stub
     assert "from nn_core.functions.activation import tanh as tanh" in stub
     compile(stub, "stub", "exec")
 
