@@ -23,11 +23,12 @@ def workflow(name="ci"):
 
 
 def targets(job):
-    """Return the targets of the Makefile that a job of the workflow runs."""
+    """Return the targets of the Makefile that a job of the workflow runs, without their settings."""
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert all(command.startswith("make ") for command in commands)
     words = [shlex.split(command.replace("${{ matrix.target }}", "TARGETS"))[1] for command in commands]
-    return [target for word in words for target in (job["strategy"]["matrix"]["target"] if word == "TARGETS" else [word])]
+    found = [target for word in words for target in (job["strategy"]["matrix"]["target"] if word == "TARGETS" else [word])]
+    return [target.split()[0] for target in found]
 
 
 def test_jobs_run_targets_of_the_makefile():
@@ -44,7 +45,7 @@ def test_a_change_is_tested_as_on_one_machine():
     jobs = workflow()
     own = {target for name, job in jobs.items() if name != "nightly" for target in targets(job)}
     assert own <= by_hand
-    assert own == {"test", "check", "seeded-lanes", "emulated", "test-engines"}
+    assert own == {"test", "check", "seeded-lanes", "emulated"}
 
 
 def test_a_release_builds_and_uploads_without_a_token():

@@ -93,8 +93,8 @@ def test_pieces_run_the_packages_of_this_folder(tmp_path):
     assert ["-m", "benchmarks.gpu", "mlp_tiny", "-r", "2", "-c", "cudnn", "-o", "benchmarks/results"] in words
 
 
-def test_the_true_cudnn_is_part_of_ci():
-    assert "make test-engines" in (ROOT / ".ci" / "run").read_text().splitlines()
+def test_all_plans_of_the_true_cudnn_are_made_nightly():
+    assert "test-engines EVERY=1" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     words = [word for line in commands("test-engines") for word in line]
     assert "extensions/nn_ext_cudnn/tests/test_engines.py" in words
     assert words[words.index("-m", words.index("-c")) + 1] == "slow"

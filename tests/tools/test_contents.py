@@ -1,5 +1,6 @@
 """The lanes of contents and of packages: a few of each have no finding, and planted faults are found."""
 
+import inspect
 import subprocess
 from pathlib import Path
 
@@ -17,8 +18,8 @@ def test_changed_contents_are_loaded_or_refused(kind: str) -> None:
 
 
 def test_a_state_that_is_not_checked_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LossScale, "set_state", LossScale.set_state.__wrapped__)  # type: ignore[attr-defined]  # the decorated method
-    monkeypatch.setattr(MovingAverage, "set_state", MovingAverage.set_state.__wrapped__)  # type: ignore[attr-defined]  # the same
+    monkeypatch.setattr(LossScale, "set_state", inspect.unwrap(LossScale.set_state))
+    monkeypatch.setattr(MovingAverage, "set_state", inspect.unwrap(MovingAverage.set_state))
     findings = list(contents.check("states of a program", 40, 1))
     assert findings and all("states of a program, seed 1, number" in text for text in findings)
 
