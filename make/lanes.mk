@@ -80,8 +80,9 @@ STRUCTURES ?= 2000
 growth: $(VENV)/.extensions ## compute shapes and graphs that never come back within a limit of memory
 	$(LANE)growth --shapes $(SHAPES) --structures $(STRUCTURES) --seed $(SEED) $(if $(REPORT),--report $(REPORT))
 
-# What the seed alone decides, so that CI runs it: nothing of time, load or memory.
-seeded-lanes: programs pairs mixed writes perturbed batches specials half-precision mutation contents packages plugins names modules ## the short forms of the lanes that CI runs
+# What the seed alone decides, so that CI runs it: nothing of time, load or memory. The longest come first, so that two processes
+# end together.
+seeded-lanes: mutation pairs programs writes batches specials mixed perturbed packages half-precision contents modules names plugins ## the short forms of the lanes that CI runs
 lanes: seeded-lanes api interrupts signals faults states processes growth ## the short forms of all lanes
 
 reliability: $(VENV)/.core ## write the figures of docs/reliability.json into docs/reliability.md
