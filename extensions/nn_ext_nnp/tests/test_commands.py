@@ -62,6 +62,15 @@ def test_infer_refuses_data_of_another_size(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("command", ["infer", "forward"])
+def test_a_file_without_executors_is_named(command, tmp_path):
+    (tmp_path / "none.nntxt").write_text("")
+    (tmp_path / "x.bin").write_bytes(b"")
+    words = [tmp_path / "x.bin"] if command == "infer" else ["-d", dataset(tmp_path), "-o", tmp_path / "r"]
+    text = run(command, "-c", tmp_path / "none.nntxt", *words, code=1)
+    assert f"{tmp_path / 'none.nntxt'}: the file must have an executor, got none" in text
+
+
 def dataset(folder, rows=6):
     lines = ["x:image,y:label"]
     for n in range(rows):

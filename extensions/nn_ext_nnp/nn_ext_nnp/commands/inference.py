@@ -54,14 +54,14 @@ def _only_network(network: Network) -> Info:
     return info
 
 
-def executor_of(info: Info, name: str | None) -> Executor:
-    """Return the executor called `name`, or the first.
+def executor_of(info: Info, name: str | None, config: Path) -> Executor:
+    """Return the executor called `name`, or the first, of what was loaded from the file `config`.
 
     Raises:
         ArgumentError: when there is none.
     """
     if not info.executors:
-        raise ArgumentError("the configuration must have an executor, got none")
+        raise ArgumentError(f"{config}: the file must have an executor, got none")
     if name is not None and name not in info.executors:
         raise ArgumentError(f"--executor must be one of {list(info.executors)}, got {name!r}")
     return info.executors[name] if name is not None else next(iter(info.executors.values()))
@@ -125,7 +125,7 @@ def infer(
 
     Example: nn-core infer -c network.nnp -b 4 -o result images.bin
     """
-    chosen = executor_of(loaded(config, param, batch_size, context, axis_lengths("infer", dimensions)), executor)
+    chosen = executor_of(loaded(config, param, batch_size, context, axis_lengths("infer", dimensions)), executor, config)
     variables = list(chosen.dataset_assign)
     if len(inputs) != len(variables):
         names = ", ".join(chosen.dataset_assign.values())
@@ -201,9 +201,9 @@ def forward(
     """
     lengths = axis_lengths("forward", dimensions)
     info = loaded(config, param, batch_size, context, lengths)
-    chosen = executor_of(info, executor)
+    chosen = executor_of(info, executor, config)
     if batch_size < 1 and _loses_samples(chosen):
-        chosen = executor_of(loaded(config, param, 1, context, lengths), executor)
+        chosen = executor_of(loaded(config, param, 1, context, lengths), executor, config)
     dataset = _only_dataset(info, config) if dataset is None else dataset
     _require_inside(result_outdir)
     header, *rows = _table(dataset)
