@@ -354,7 +354,7 @@ def test_what_a_library_calls_at_exit_is_not_told_of_the_plugin_that_imports_it(
     remarks.restore()
 
 
-def test_names_of_ours_and_modules_are_put_back_in_every_mode(with_hostile, caplog):
+def test_names_of_ours_and_modules_are_put_back_in_every_mode(with_hostile, caplog, monkeypatch):
     body = (
         "import nn_core.functions\nnn_core.functions.relu.__defaults__ = (True,)\n"
         "import sys, json\nsys.modules['json'] = sys\nsys.modules['wave'] = sys.modules['nobody_has_it'] = type(sys)('x')\n"
@@ -362,7 +362,7 @@ def test_names_of_ours_and_modules_are_put_back_in_every_mode(with_hostile, capl
     )
     with_hostile(Hostile(does="", body=body, stage="load", message=""))
     before = F.relu.__defaults__, sys.modules["json"]
-    sys.modules.pop("wave", None)
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
     PLUGINS.module("hostile")
     assert importlib.import_module("wave").__spec__ is not None and sys.modules.pop("nobody_has_it")
     assert (F.relu.__defaults__, sys.modules["json"]) == before
