@@ -59,10 +59,10 @@ def _items(text: str) -> dict[str, str]:
 
 def _shape(text: str) -> tuple[int, ...]:
     lengths = text[1:-1].split(",")
+    if text[0] != "(" or (len(lengths) == 1 and lengths[0].strip()):
+        raise ValueError("no tuple")
     if not lengths[-1].strip():
         lengths.pop()
-    elif text[0] != "(" or len(lengths) == 1:
-        raise ValueError("no tuple")
     return tuple(int(length.strip().removesuffix("L")) for length in lengths)  # Python 2 writes 3L
 
 

@@ -68,6 +68,7 @@ DAMAGED = {
     "a call as length": START + "'shape': (len('ab'),)}",
     "no tuple": START + "'shape': (2)}",
     "a list": START + "'shape': [2]}",
+    "a list with a comma behind": START + "'shape': [2,]}",
     "no shape": START + "}",
     "a key of strangers": START + "'shape': (2,), 'more': (1,)}",
     "text behind": START + "'shape': (2,)} + {}",
@@ -123,7 +124,7 @@ def files(tmp_path):
 
 
 def test_python_parses_nothing(files, monkeypatch):
-    """Its parser raises SystemError in CPython 3.11 when two threads are in it."""
+    """Read without its parser, which raises SystemError in CPython 3.11 when two threads are in it."""
     monkeypatch.setattr(ast, "parse", None)
     assert NumpyDataSource(files / "a.npz").next()[1] == "a"
     with nn.parameter_scope("read"):
