@@ -15,8 +15,7 @@ from typing import Any, Final
 import importlib_metadata
 
 from nn_core.engine.dispatch.admission import core_version
-from nn_core.engine.dispatch.doctor import UNPREFIXED, Finding, read_findings
-from nn_core.engine.dispatch.examination import run_examination
+from nn_core.engine.dispatch.doctor import UNPREFIXED, examined_apart
 from nn_core.engine.dispatch.plugin_record import State
 from nn_core.engine.runtime.children import module_command, python_command
 from nn_core.engine.runtime.installed import GROUP, INDEX, installed_plugins
@@ -252,16 +251,9 @@ def _check_of_versions(requirements: Iterable[str]) -> Check:
 
 
 def _load_checks(name: str, paths: list[str]) -> list[Check]:
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "findings.json"
-        death = run_examination(name, report, paths)
-        rows: list[Finding] = []
-        try:
-            rows = rows if death else read_findings(report)
-        except ValueError as error:
-            death = str(error)
+    rows, reason = examined_apart(name, paths)
     if not rows:
-        return [Check("load", "import, hooks and load()", False, death)]
+        return [Check("load", "import, hooks and load()", False, reason)]
     checks = _hygiene_checks([remark for row in rows for remark in row.remarks])
     for row in rows:
         works = row.state in (State.LOADED, State.NO_DEVICE)

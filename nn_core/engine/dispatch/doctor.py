@@ -107,6 +107,23 @@ def write_findings(name: str, path: str) -> None:
     Path(path).write_text(json.dumps(rows), encoding="utf-8")
 
 
+def examined_apart(name: str, paths: Sequence[str] = ()) -> tuple[list[Finding], str]:
+    """Examine a plugin in a process of its own, which also imports from `paths`.
+
+    Returns:
+        What was found; or nothing, and why.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "findings.json"
+        death = run_examination(name, report, paths)
+        if death:
+            return [], death
+        try:
+            return read_findings(report), ""
+        except ValueError as error:
+            return [], str(error)
+
+
 def read_findings(path: Path) -> list[Finding]:
     """Return the findings in a file, which code of the plugin that was examined may have written.
 
@@ -198,17 +215,10 @@ def _examined(name: str) -> list[Finding]:
     if name not in installed.entry_points():
         how = settings().how_to_allow(name)
         return [Finding(name, package, State.BLOCKED, "NN_CORE_PLUGINS blocks it", advice=f"to use it, {how}")]
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "findings.json"
-        death = run_examination(name, report)
-        rows: list[Finding] = []
-        try:
-            rows = rows if death else [replace(row, package=package) for row in read_findings(report)]
-        except ValueError as error:
-            death = str(error)
+    rows, reason = examined_apart(name)
     if rows:
-        return rows
-    failure = Failure(State.BROKEN, death)
+        return [replace(row, package=package) for row in rows]
+    failure = Failure(State.BROKEN, reason)
     return [Finding(name, package, State.BROKEN, failure.reason, advice=_advice(Plugin(name, entry_points), failure))]
 
 

@@ -70,8 +70,8 @@ NO_FINDINGS = {
 
 @pytest.mark.parametrize("written", list(NO_FINDINGS))
 def test_a_report_that_the_plugin_wrote_itself_is_refused(written, monkeypatch, tmp_path):
-    """Code of the plugin runs where the report is written."""
-    monkeypatch.setattr(doctor, "run_examination", lambda name, report: [NO_FINDINGS[written](report), ""][1])
+    """Take no report on trust: code of the plugin runs where it is written."""
+    monkeypatch.setattr(doctor, "run_examination", lambda name, report, paths: [NO_FINDINGS[written](report), ""][1])
     monkeypatch.setattr(doctor.installed, "installed_plugins", lambda: {"odd": ()})
     monkeypatch.setattr(doctor.installed, "entry_points", lambda: {"odd": ()})
     (finding,) = doctor._examined("odd")
@@ -88,7 +88,7 @@ def test_texts_of_a_report_are_escaped(tmp_path):
 
 def test_a_plugin_reports_of_its_own_package_only(monkeypatch, tmp_path):
     row = {"name": "cpu", "package": "nn-ext-cpu 9.9", "state": "broken", "remarks": []}
-    monkeypatch.setattr(doctor, "run_examination", lambda name, report: [report.write_text(json.dumps([row])), ""][1])
+    monkeypatch.setattr(doctor, "run_examination", lambda name, report, paths: [report.write_text(json.dumps([row])), ""][1])
     monkeypatch.setattr(doctor, "packages", lambda entry_points: ["odd 1.0"])
     monkeypatch.setattr(doctor.installed, "installed_plugins", lambda: {"odd": ()})
     monkeypatch.setattr(doctor.installed, "entry_points", lambda: {"odd": ()})
