@@ -23,7 +23,7 @@ def values_of(value: Any) -> np.ndarray[Any, Any]:
         if taken is None:
             raise
         return taken
-    column = of_column(value) if values.dtype.hasobject else None
+    column = of_column(value, values) if values.dtype.hasobject else None
     return values if column is None else column
 
 
@@ -42,15 +42,12 @@ def of_tensor(value: Any) -> np.ndarray[Any, Any] | None:
         return None
 
 
-def of_column(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of a column or a table that NumPy reads as objects, missing ones as NaN; None for everything else.
+def of_column(value: Any, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of a column or a table, of which NumPy makes objects, `values`; missing ones as NaN.
 
-    Texts and dates are no numbers, also where a library would convert them.
+    None for everything else. Texts and dates are no numbers, also where a library would convert them.
     """
-    if not callable(getattr(value, "to_numpy", None)):
-        return None
-    values = np.asarray(value)
-    if not all(map(_is_number_or_missing, values.flat)):
+    if not callable(getattr(value, "to_numpy", None)) or not all(map(_is_number_or_missing, values.flat)):
         return None
     numbers = [math.nan if _is_missing(member) else float(member) for member in values.flat]
     return np.array(numbers, np.float64).reshape(values.shape)

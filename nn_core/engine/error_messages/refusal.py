@@ -437,7 +437,7 @@ def real_numbers(name: str, value: Any) -> np.ndarray[Any, Any]:
     if values.dtype.kind in "fiub":
         return values
     if values.dtype.hasobject:
-        column = of_column(value)
+        column = of_column(value, values)
         values = values if column is None else column
     dtype = values.dtype
     if dtype.kind not in "fiubV" or dtype.hasobject or issubclass(dtype.type, np.void):  # bfloat16 is of kind V
