@@ -55,7 +55,7 @@ def test_gradients_alone_compute_what_they_read():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.uint8])
 def test_functions_take_arrays_of_other_dtypes_by_their_objects(dtype):
-    """An object of a function that has run on float32 takes arrays of another dtype in its next call."""
+    """Call an object of a function, which has run on float32, with arrays of another dtype."""
     context = nn.get_current_context()
     largest = function.TopKData(context, 2, False, True, 1, True, False)
     order = function.Sort(context, 1, False, False, False)

@@ -114,7 +114,7 @@ def test_rows_of_arrow_and_not_its_columns_are_samples() -> None:
 
 @pytest.mark.parametrize("values", [["1", "2"], [1, date(2026, 1, 1)], [1, "a"], [np.ones(2), np.ones(3)]])
 def test_columns_of_something_else_say_how_to_encode_them(values: list[Any]) -> None:
-    """A library would turn some of them into numbers, dates into microseconds, which nobody has asked for."""
+    """Refuse also what a library would turn into numbers, such as dates into microseconds."""
     column = Labelled(values, [0, 1])
     with pytest.raises(DTypeError, match=r"^from_numpy_array: .*\n  hint: codes in place of texts and categories"):
         nn.Variable.from_numpy_array(column)

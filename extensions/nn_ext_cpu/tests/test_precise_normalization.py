@@ -30,7 +30,7 @@ def instance(x: nn.Variable, beta: nn.Variable, gamma: nn.Variable) -> nn.Variab
 
 
 def instance_behind_convolution(x: nn.Variable, beta: nn.Variable, gamma: nn.Variable) -> nn.Variable:
-    """Of images as a convolution leaves them, here one that changes nothing."""
+    """Normalize images as a convolution leaves them, here one that changes nothing."""
     same = nn.Variable.from_numpy_array(np.eye(x.shape[1], dtype=np.float32).reshape(x.shape[1], -1, 1, 1))
     return F.instance_normalization(F.convolution(x, same), beta, gamma)
 

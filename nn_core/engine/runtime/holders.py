@@ -19,7 +19,7 @@ class Holder(Protocol):
 
     @property
     def parameter_scope(self) -> Mapping[str, Any]:
-        """Its scope, with what its own methods have made."""
+        """Return its scope, with what its own methods have made."""
         ...
 
     def get_parameters(self) -> Mapping[str, Any]:

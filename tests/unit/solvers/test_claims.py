@@ -72,7 +72,7 @@ def test_muon_moves_by_a_matrix_whose_singular_values_are_alike() -> None:
 
 
 def test_sam_goes_on_to_a_flatter_minimum() -> None:
-    """All (a, 1 / a) are minima; the trace of the Hessian there is twice a**2 + 1 / a**2."""
+    """Compare minima (a, 1 / a), where the trace of the Hessian is twice a**2 + 1 / a**2."""
 
     def loss_of(w: Any) -> Any:
         return (w[0] * w[1] - 1) ** 2
